@@ -32,7 +32,7 @@ from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
-_STAY = 'the model writes into its inputs ({}): the file leaves them as they are, and mutations="outputs" returns the new values'
+_STAY = 'the model writes into its inputs ({}): the exported model does not modify them; pass mutations="outputs" to return the new values'
 _OF_FUNCTIONS = "functions must be True or a sequence of module classes"
 OLDEST_OPSET, NEWEST_OPSET, _DEFAULT_OPSET = 18, 26, 20
 
@@ -49,29 +49,30 @@ def to_onnx(
     export_modules_as_functions: bool | Collection[type[torch.nn.Module]] = False, autograd_inlining: bool = True, strict: bool = False,
     functions: Any = (), mutations: str = "error", fallback: bool = True, accept_ranges: Sequence[str] = (), capture: str = "auto",
 ) -> Program:  # fmt: skip
-    """Export a model to ONNX; docs/converter.md says of each argument of `torch.onnx.export` whether it is done, or what to do instead.
+    """Export a PyTorch model to ONNX. docs/converter.md lists the supported values of the arguments of `torch.onnx.export`.
 
     Args:
-        model: a module, or a `torch.export.ExportedProgram` (then `args`, `kwargs` and `strict` say nothing new).
-        f: the path to save to, as `external_data`, `export_params` and `keep_initializers_as_inputs` say.
-        training: `TrainingMode.EVAL` exports a model that is in training mode as `eval()`, and warns; `PRESERVE` as it is.
-        opset_version: 18 to 26, written as asked, never converted; 20 if not given.
-        dynamic_shapes: what moves, as `torch.export.export` takes it; a string names an axis.
-        custom_translation_table: translations by operator, before all others: functions `f(g, *args)` like ours, or onnxscript functions.
-        functions: classes whose calls become ONNX local functions, or True for every submodule that torch.nn does not define. The report
-            says which blocks were proven equal, and captured once, and why others were not.
-        mutations: "error" refuses a model that changes a buffer or an input (captured by running, it warns of an input, which stays);
-            "outputs" makes an input of a changed buffer `running`, and returns all new values, `running_new`; the report has the first.
-        fallback: whether an operator without a translation of ours may take torchlib's, or be decomposed.
-        accept_ranges: names of axes whose range may be narrower than asked.
-        capture: "run" runs the model and notes what it does; "torch.export" traces; "auto" runs it, and traces it where runs fall short.
+        model: a module, or a `torch.export.ExportedProgram`, for which `args` and `kwargs` may be omitted and `strict` has no effect.
+        f: the path of the ONNX model. `external_data`, `export_params` and `keep_initializers_as_inputs` determine how weights are saved.
+        training: `TrainingMode.EVAL` exports a model in training mode as `eval()`, with a warning; `PRESERVE` keeps its mode.
+        opset_version: 18 to 26, without conversion from another opset; 20 by default.
+        dynamic_shapes: the dynamic dimensions, in the format of `torch.export.export`; a string names a dimension.
+        custom_translation_table: translations by operator, which have priority: functions `f(g, *args)` or onnxscript functions.
+        functions: module classes whose calls become ONNX local functions, or True for all submodules that torch.nn does not define. Blocks
+            that are proven to be equal are captured once; the report lists them, and the reasons why others are not.
+        mutations: "error" refuses a model that changes a buffer or an input (captured by running, a changed input is only a warning: the
+            exported model does not modify it). "outputs" makes a changed buffer an input, `running`, and returns all new values, such as
+            `running_new`; the report has the first values.
+        fallback: whether operators that `to_onnx` does not translate may use torchlib or be decomposed.
+        accept_ranges: names of dynamic dimensions whose exported range may be narrower than requested.
+        capture: "run" captures the model by running it, "torch.export" by tracing; "auto" runs it, and traces it if runs do not suffice.
 
     Returns:
-        a `torch.onnx.ONNXProgram`, with a `report`.
+        A `torch.onnx.ONNXProgram` with a `report`.
 
     Raises:
-        UnsupportedArgument: an argument asks for something else; it is a `ValueError`, too. OSError: `f` cannot be written.
-        ToOnnxError: what the model does cannot be a file; of its kinds each says where in the model, and what to do.
+        UnsupportedArgument: an argument has an unsupported value (also a `ValueError`). OSError: `f` cannot be written.
+        ToOnnxError: the model cannot be exported. Its subclasses report the line of the model and what to do.
     """
     check_only(
         model, dynamo=dynamo, training=training, operator_export_type=operator_export_type, do_constant_folding=do_constant_folding,
@@ -127,7 +128,7 @@ def _marked(functions: Any, export_modules_as_functions: bool | Collection[type[
     if not all(isinstance(asked, (bool, Sequence, Set)) for asked in (functions, export_modules_as_functions)):
         raise UnsupportedArgument(_OF_FUNCTIONS)
     if functions and export_modules_as_functions:
-        raise UnsupportedArgument("functions and export_modules_as_functions say the same: pass functions alone")
+        raise UnsupportedArgument("functions and export_modules_as_functions are the same option: pass only functions")
     asked = functions or export_modules_as_functions
     return asked if isinstance(asked, bool) else tuple(asked)
 
@@ -140,14 +141,14 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
     if "_modules" not in vars(model) and isinstance(model, torch.nn.Module):
         raise UnsupportedArgument(f"model is a {type(model).__name__} whose __init__ does not call super().__init__()")
     if not isinstance(asked.opset, int) or not OLDEST_OPSET <= asked.opset <= NEWEST_OPSET:
-        text = f"opset_version={shown(asked.opset)}: to_onnx writes {OLDEST_OPSET} to {NEWEST_OPSET}, as ONNX Runtime runs them"
+        text = f"opset_version={shown(asked.opset)}: to_onnx supports opsets {OLDEST_OPSET} to {NEWEST_OPSET}"
         raise UnsupportedArgument(text)
     if not isinstance(asked.mutations, str) or asked.mutations not in ("error", "outputs"):
         raise UnsupportedArgument(f'mutations={shown(asked.mutations)}: pass "error" or "outputs"')
     if not isinstance(capture, str) or capture not in CAPTURES:
         raise UnsupportedArgument(f"capture={shown(capture)}: pass {', '.join(map(repr, CAPTURES))}")
     if functions and (strict or isinstance(model, torch.export.ExportedProgram)):
-        raise UnsupportedArgument("functions marks blocks while the module is captured: pass a module, and strict=False")
+        raise UnsupportedArgument("functions marks modules during the capture: pass a torch.nn.Module, and strict=False")
     if not isinstance(functions, bool) and not all(isinstance(kind, type) for kind in functions):
         raise UnsupportedArgument(_OF_FUNCTIONS)
     if (
@@ -155,7 +156,7 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
         or not isinstance(accept_ranges, Collection)
         or not all(isinstance(name, str) for name in accept_ranges)
     ):
-        raise UnsupportedArgument(f"accept_ranges={shown(accept_ranges)}: give a sequence of the names of axes")
+        raise UnsupportedArgument(f"accept_ranges={shown(accept_ranges)}: pass a sequence of names of dynamic dimensions")
     check_weights(model)
 
 

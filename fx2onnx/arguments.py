@@ -18,18 +18,18 @@ TrainingMode, Operators = torch.onnx.TrainingMode, torch.onnx.OperatorExportType
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 
 ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
-    "dynamo": ((True,), "the TorchScript exporter is torch's alone: call torch.onnx.export(…, dynamo=False)"),
+    "dynamo": ((True,), "to_onnx does not contain the legacy exporter: call torch.onnx.export(…, dynamo=False)"),
     "training": (
         (TrainingMode.EVAL, TrainingMode.PRESERVE),
-        "the model is not in training mode: call model.train() before",
+        "pass TrainingMode.EVAL or PRESERVE; TRAINING needs a model in training mode, so call model.train() first",
     ),
-    "operator_export_type": ((Operators.ONNX,), "all nodes are ONNX's own: give operators of yours a custom_translation_table"),
-    "do_constant_folding": ((True,), "optimize=False is what leaves the weights of a batch norm where they are"),
-    "custom_opsets": ((None, {}), "the opset of a domain is that of the functions in your custom_translation_table"),
+    "operator_export_type": ((Operators.ONNX,), "only ONNX is supported: translate custom operators with custom_translation_table"),
+    "do_constant_folding": ((True,), "pass optimize=False, which disables most constant folding"),
+    "custom_opsets": ((None, {}), "the functions in custom_translation_table determine the opset of a domain"),
     "autograd_inlining": (
         (True,),
-        "torch.export inlines autograd functions: make the function an operator, by torch.library.custom_op, and give that a translation "
-        "in custom_translation_table",
+        "torch.export always inlines autograd functions: turn the function into an operator with torch.library.custom_op, and translate "
+        "that with custom_translation_table",
     ),
 }
 """The arguments that have one meaning here: the values that ask for it, and what to do instead of any other."""
@@ -68,9 +68,9 @@ def check_surroundings() -> None:
         UnsupportedArgument: one is on.
     """
     if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
-        raise UnsupportedArgument("to_onnx is called inside a FakeTensorMode, where no tensor holds a value: export outside it")
+        raise UnsupportedArgument("to_onnx is called inside a FakeTensorMode, where tensors have no values: call it outside this mode")
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-        text = "to_onnx is called inside torch.autocast, which no file knows: put the with-statement into forward, or export outside it"
+        text = "to_onnx is called inside torch.autocast, which would be lost: move the with-statement into forward, or export outside it"
         raise UnsupportedArgument(text)
 
 
@@ -82,7 +82,7 @@ def check_weights(model: Any) -> None:
     """
     weights = [*model.named_parameters(), *model.named_buffers()] if isinstance(model, nn.Module) else []
     if empty := [name for name, weight in weights if weight.is_meta]:
-        raise UnsupportedArgument(f"{', '.join(empty)}: on the device meta, which holds no numbers: load the weights before the export")
+        raise UnsupportedArgument(f"{', '.join(empty)}: weights on the meta device have no values: load them before the export")
 
 
 def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -94,7 +94,7 @@ def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tupl
     for what, names in (("input_names", input_names), ("output_names", output_names)):
         named = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
         if names is not None and not named:
-            raise UnsupportedArgument(f'{what}={shown(names)}: write a list of names that are not empty, ["x", "y"]')
+            raise UnsupportedArgument(f'{what}={shown(names)}: pass a list of names that are not empty, such as ["x", "y"]')
     return tuple(input_names or ()), tuple(output_names or ())
 
 
@@ -107,16 +107,16 @@ def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool
     """
     check_only(None, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs)
     if isinstance(f, Mapping):
-        raise UnsupportedArgument("f is a mapping, and the third argument is the path to save to: pass keyword arguments as kwargs=")
+        raise UnsupportedArgument("f is a mapping, but the third argument is the path to save to: pass keyword arguments with kwargs=")
     if f is not None and not isinstance(f, (str, os.PathLike)):
-        raise UnsupportedArgument(f"f is a {type(f).__name__}, not a path: write program.model_proto.SerializeToString() to it yourself")
+        raise UnsupportedArgument(f"f is a {type(f).__name__}, not a path: omit f, and write program.model_proto.SerializeToString()")
     if f is not None:
         check_replaceable(f, beside=bool(external_data) and export_params)
     if f is None and not export_params:
-        raise UnsupportedArgument("export_params=False is about the file f: pass f, or call program.save(path, include_initializers=False)")
+        raise UnsupportedArgument("export_params=False needs a file: pass f, or call program.save(path, include_initializers=False)")
     if f is None and keep_initializers_as_inputs:
         raise UnsupportedArgument(
-            "keep_initializers_as_inputs=True is about the file f: pass f, or call program.save(path, keep_initializers_as_inputs=True)"
+            "keep_initializers_as_inputs=True needs a file: pass f, or call program.save(path, keep_initializers_as_inputs=True)"
         )
 
 
@@ -130,9 +130,9 @@ def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
     """
     args = (args,) if isinstance(args, torch.Tensor) else args
     if not isinstance(args, tuple):
-        raise UnsupportedArgument(f"args must be a tuple of positional arguments, not a {type(args).__name__}: write (x,) for one")
+        raise UnsupportedArgument(f"args must be a tuple of positional arguments, not a {type(args).__name__}: write (x,) for one argument")
     if kwargs is not None and not (isinstance(kwargs, Mapping) and all(isinstance(name, str) for name in kwargs)):
-        raise UnsupportedArgument(f"kwargs={shown(kwargs)}: write a dict of keyword arguments by their names")
+        raise UnsupportedArgument(f"kwargs={shown(kwargs)}: pass a dict from argument names to values")
     check_ends(args, kwargs)
     if kwargs or not args or not isinstance(args[-1], dict) or not isinstance(model, nn.Module):
         return args, dict(kwargs or {})
@@ -144,8 +144,8 @@ def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
         return tuple(before), last
     if last and set(last) <= set(signature.parameters):
         raise UnsupportedArgument(
-            f"args ends in a dict of {', '.join(last)}, which are parameters of forward: pass kwargs= if it holds keyword arguments, as "
-            "torch.onnx.export takes it, or give it by the name of its parameter, kwargs={name: {…}}"
+            f"args ends in a dict whose keys are parameters of forward ({', '.join(last)}): if it contains keyword arguments, as for "
+            "torch.onnx.export, pass it as kwargs; if it is one argument, pass it by name, kwargs={name: {…}}"
         )
     return args, {}
 
@@ -159,7 +159,7 @@ def check_ends(*given: Any) -> None:
     try:
         pytree.tree_leaves(given)
     except RecursionError:
-        raise UnsupportedArgument("args, kwargs or dynamic_shapes are nested too deep, or hold themselves") from None
+        raise UnsupportedArgument("args, kwargs or dynamic_shapes are nested too deeply, or contain themselves") from None
 
 
 def check_fed(given: Sequence[Any], inputs: Sequence[str]) -> None:
@@ -170,14 +170,16 @@ def check_fed(given: Sequence[Any], inputs: Sequence[str]) -> None:
             be what the file has as constants.
     """
     if any(isinstance(value, torch.Tensor) for value in given[len(inputs) :]):
-        raise UnsupportedArgument(f"the file has {len(inputs)} inputs ({', '.join(inputs)}), the call gives {len(given)}")
+        raise UnsupportedArgument(
+            f"the exported model has {len(inputs)} inputs ({', '.join(inputs)}), but the call has {len(given)} arguments"
+        )
     for name, value in zip(inputs, given, strict=False):
         if not isinstance(value, (torch.Tensor, int, float)):
-            raise UnsupportedArgument(f"{name} is given a {type(value).__name__}: a file takes tensors and numbers")
+            raise UnsupportedArgument(f"{name} is a {type(value).__name__}: the exported model accepts only tensors and numbers")
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
-            raise UnsupportedArgument(f"{name} is given a number of more than 64 bits")
+            raise UnsupportedArgument(f"{name} does not fit into 64 bits")
         if isinstance(value, torch.Tensor) and (value.is_meta or value.layout != torch.strided):
-            raise UnsupportedArgument(f"{name} is given a {value.layout} tensor on the device {value.device}: a file takes dense ones")
+            raise UnsupportedArgument(f"{name} is a {value.layout} tensor on the device {value.device}: pass a dense tensor with values")
 
 
 def check_state(state_dict: Any) -> None:
@@ -187,9 +189,9 @@ def check_state(state_dict: Any) -> None:
         UnsupportedArgument: so they are.
     """
     if not isinstance(state_dict, Mapping) or not all(isinstance(value, torch.Tensor) for value in state_dict.values()):
-        raise UnsupportedArgument(f"state_dict={shown(state_dict)}: pass tensors by their names, as model.state_dict() returns them")
+        raise UnsupportedArgument(f"state_dict={shown(state_dict)}: pass a dict from names to tensors, as model.state_dict() returns it")
     if empty := [name for name, value in state_dict.items() if value.is_meta or value.layout != torch.strided]:
-        raise UnsupportedArgument(f"{', '.join(map(str, empty))}: a file holds dense tensors with numbers, and none of the device meta")
+        raise UnsupportedArgument(f"{', '.join(map(str, empty))}: pass dense tensors with values, not on the meta device")
 
 
 def _binds(signature: inspect.Signature, args: Any, kwargs: Mapping[Any, Any]) -> bool:

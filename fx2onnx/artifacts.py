@@ -72,7 +72,7 @@ class Artifacts:
             except OSError:
                 raise
             except Exception as error:
-                text = f"dump_exported_program=True: torch.export.save refuses what was captured: {first_sentence(error)}"
+                text = f"dump_exported_program=True: torch.export.save cannot save the captured program: {first_sentence(error)}"
                 raise UnsupportedArgument(text) from error
 
     def has_made(self, program: Program) -> None:
@@ -104,16 +104,16 @@ class Artifacts:
             error.add_note(f"The report is in {path}")
 
     def _sections(self, error: ToOnnxError | None, profile: str) -> Iterator[str]:
-        yield "# What became of an export by to_onnx"
+        yield "# Report of an export with to_onnx"
         yield f"## {type(error).__name__}\n\n{_fenced(str(error))}" if error else "No errors."
         if self.program is not None:
-            yield f"## Where the translations came from\n\n{_fenced(str(self.program.report))}"
+            yield f"## Sources of the translations\n\n{_fenced(str(self.program.report))}"
         if self.captured is not None:
-            yield f"## The captured program\n\n{_fenced(str(self.captured), 'python')}"
+            yield f"## Captured program\n\n{_fenced(str(self.captured), 'python')}"
         if self.program is not None:
-            yield f"## The ONNX model\n\n{_fenced(str(self.program.model))}"
+            yield f"## ONNX model\n\n{_fenced(str(self.program.model))}"
         if profile:
-            yield f"## Where the time went\n\n{_fenced(profile)}"
+            yield f"## Profile\n\n{_fenced(profile)}"
 
 
 def _fenced(text: str, language: str = "text") -> str:

@@ -55,7 +55,7 @@ def _registrations() -> Callable[[], None] | None:
         from transformers.exporters.exporter_dynamo import register_pytree_node
         from transformers.integrations.executorch import _unflatten_dynamic_cache, register_dynamic_cache_export_support
     except (ImportError, RuntimeError) as error:  # torchvision without its binary part raises a RuntimeError
-        warnings.warn(f"caches of transformers are not taken, since it cannot be imported whole: {str(error).strip()}", stacklevel=3)
+        warnings.warn(f"caches of transformers are not supported, because its import fails: {str(error).strip()}", stacklevel=3)
         return None
 
     def register() -> None:
@@ -140,10 +140,10 @@ def _forget_in_optree(classes: set[type]) -> None:
 def entries_told(arguments: dict[str, Any]) -> str:
     """Return what `dynamic_shapes` gives to the caches among these arguments, as further sentences; nothing where there are none."""
     caches = [(name, value) for name, value in arguments.items() if is_cache(value)]
-    return "".join(f" To {name}, of class {type(value).__name__}, it gives {_entry_of_cache(value)}." for name, value in caches)
+    return "".join(f" For {name} ({type(value).__name__}), pass {_entry_of_cache(value)}." for name, value in caches)
 
 
 def _entry_of_cache(cache: Any) -> str:
     if type(cache).__name__ == "DynamicCache":
         return "[[keys of each layer], [values of each layer]]"
-    return f"a list of {len(flattened((cache,), {})[0])} entries, one for each tensor"
+    return f"a list of {len(flattened((cache,), {})[0])} entries, one per tensor"

@@ -30,9 +30,11 @@ def check_numbers(program: Program, model: Model, args: tuple[Any, ...], kwargs:
     expected = _results_in_file(program, _called(model, args, kwargs))
     found = _run(program, args, kwargs)  # the new values of buffers come after the results
     if len(found) != len(expected) + len(program.report.mutations):
-        raise WrongNumbers(f"verify=True: the file has {len(found)} outputs where the model gives {len(expected)}")
+        raise WrongNumbers(f"verify=True: the exported model has {len(found)} outputs, but the model returns {len(expected)}")
     for number, (wanted, own) in enumerate(zip(expected, found, strict=False)):
-        _check_close(f"verify=True: output {number} of the file, at the arguments of the export: ", torch.as_tensor(wanted), own)
+        _check_close(
+            f"verify=True: output {number} of the exported model is wrong for the arguments of the export: ", torch.as_tensor(wanted), own
+        )
 
 
 def _check_close(said: str, wanted: torch.Tensor, own: torch.Tensor) -> None:
@@ -56,7 +58,7 @@ def _results_in_file(program: Program, returned: Any) -> list[Any]:
 
 def _example(program: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], dict[str, Any]]:
     if program.example_inputs is None:
-        raise UnsupportedArgument("verify=True needs arguments: the program has no example_inputs, so pass args")
+        raise UnsupportedArgument("verify=True needs arguments: pass args, because the program has no example_inputs")
     return program.example_inputs
 
 
@@ -66,7 +68,7 @@ def _called(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> A
     try:
         return _returned(module, args, kwargs)
     except Exception as error:
-        raise UnsupportedArgument(f"verify=True calls the model with these arguments, and it raises {_told(error)}") from error
+        raise UnsupportedArgument(f"verify=True calls the model with these arguments, but the model raises {_told(error)}") from error
 
 
 def _returned(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -84,8 +86,8 @@ def _run(program: Program, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     try:
         return list(program(*args, **kwargs))
     except ModuleNotFoundError as error:
-        raise UnsupportedArgument(f"verify=True runs the file, which needs {error.name}: pip install {error.name}") from error
+        raise UnsupportedArgument(f"verify=True runs the exported model, which needs {error.name}: pip install {error.name}") from error
     except Exception as error:
-        raise WrongNumbers(f"verify=True: ONNX Runtime refuses the file: {first_sentence(error)}") from error
+        raise WrongNumbers(f"verify=True: ONNX Runtime cannot run the exported model: {first_sentence(error)}") from error
     finally:
         program.release()

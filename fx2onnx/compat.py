@@ -31,7 +31,7 @@ def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> None
         raise UnsupportedTorch(f"torch {installed} is too old for to_onnx, which supports {SUPPORTED}: run {newer}")
     if version > NEWEST and installed not in _WARNED:
         _WARNED.add(installed)
-        text = f"to_onnx was tested with {SUPPORTED}, and torch {installed} is installed: compare the exported model with eager"
+        text = f"to_onnx is tested with {SUPPORTED}, but torch {installed} is installed: compare the exported model with eager"
         warnings.warn(text, stacklevel=stacklevel)
 
 

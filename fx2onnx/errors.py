@@ -47,7 +47,7 @@ class UntranslatedInside(Untranslated):
     """Some operators inside a sub-graph have no translation; `failures` are their nodes and the reasons."""
 
     def __init__(self, failures: list[tuple[torch.fx.Node, str]]) -> None:
-        super().__init__("operators inside it have no translation")
+        super().__init__("operators in its subgraphs have no translation")
         self.failures = failures
 
 
@@ -125,8 +125,8 @@ def unsupported(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps
     return UnsupportedOps("\n".join([f"cannot export {', '.join(ops)}", *listed, HOW_TO_TRANSLATE]))
 
 
-HOW_TO_TRANSLATE = """Give each a translation, custom_translation_table={torch.ops.….default: function}: a function of (g, *args)
-that appends ONNX nodes (g.Add(x, y)) and returns the result, or an onnxscript function."""
+HOW_TO_TRANSLATE = """To add translations, pass custom_translation_table={torch.ops.….default: function}. A function(g, *args) appends
+ONNX nodes (g.Add(x, y)) and returns the result. onnxscript functions are accepted, too."""
 
 
 def op_title(target: Any) -> str:

@@ -43,15 +43,17 @@ def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> Non
     """
     target, folder = _where(path)
     if beside and Path(path).is_symlink():
-        raise FileExistsError(f"cannot write {path}: it is a link, and weights beside what it points to would not be found: name the file")
+        raise FileExistsError(
+            f"cannot write {path}: the weights would be missing next to this symbolic link: pass the path of the file it points to"
+        )
     if target.is_symlink():
-        raise OSError(f"cannot write {path}: it is a link that leads back to itself")
+        raise OSError(f"cannot write {path}: it is a symbolic link that leads back to itself")
     if not folder.is_dir():
         raise FileNotFoundError(f"cannot write {path}: there is no folder {folder}")
     if target.is_dir():
-        raise IsADirectoryError(f"cannot write {path}: it is a folder; name a file, as in {Path(path) / 'model.onnx'}")
+        raise IsADirectoryError(f"cannot write {path}: it is a folder; pass the path of a file, such as {Path(path) / 'model.onnx'}")
     if target.exists() and not target.is_file():
-        raise FileExistsError(f"cannot write {path}: it is a device, a pipe or a socket, and only a file is replaced")
+        raise FileExistsError(f"cannot write {path}: it is a device, a pipe or a socket, and only files are replaced")
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(f"cannot write {path}: it is read-only")
     if not os.access(folder, os.W_OK):
@@ -61,7 +63,7 @@ def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> Non
 def _where(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     """The file that a path leads to, and the folder that it would be made in."""
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"a path is a str or a Path, not a {type(path).__name__}")
+        raise TypeError(f"a path must be a str or a Path, not a {type(path).__name__}")
     try:
         target = Path(os.path.realpath(path))
         target.exists()
@@ -69,7 +71,7 @@ def _where(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     except OSError as error:
         raise OSError(f"cannot write {path}: {error.strerror}") from error
     except ValueError as error:  # a null character, or a surrogate that is not of the file system's encoding
-        raise OSError(f"cannot write {str(path)!r}: no file has such a name") from error
+        raise OSError(f"cannot write {str(path)!r}: a file name cannot contain these characters") from error
 
 
 def _moved(written: Path, target: Path) -> None:

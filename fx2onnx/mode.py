@@ -49,7 +49,7 @@ def as_eval(model: Model, instead: str) -> Model:
     """
     if not isinstance(model, nn.Module) or not in_training(model):
         return model
-    warnings.warn(f"{SAID}: {instead} exports it as it is", stacklevel=3)
+    warnings.warn(f"{SAID}: pass {instead} to keep training mode", stacklevel=3)
     return evaluated(model)
 
 

@@ -98,7 +98,9 @@ class Program(torch.onnx.ONNXProgram):
         check_state(state_dict)
         held = self.model.graph.initializers
         if changed := [name for name in state_dict if name not in held and any(other.startswith(f"{name}/") for other in held)]:
-            raise UnsupportedArgument(f"the file holds {', '.join(changed)} in another form: load the weights into the model and export it")
+            raise UnsupportedArgument(
+                f"the exported model stores {', '.join(changed)} in another form: load the weights into the model, and export it again"
+            )
         for name, value in state_dict.items():
             _check_fits(name, value, held)
         super().apply_weights(state_dict)
@@ -160,8 +162,8 @@ def _check_fits_into_one_file(weights: int) -> None:
     """Raise `UnsupportedArgument` where these bytes are more than a protobuf message holds."""
     if weights > PROTOBUF_LIMIT:
         raise UnsupportedArgument(
-            f"the weights take {weights / 1e9:.2f} GB, and one .onnx file is one protobuf message, which ends at 2 GiB: "
-            "leave external_data out, or pass external_data=True, and they are written to a second file beside it"
+            f"the weights take {weights / 1e9:.2f} GB, which is larger than the 2 GiB limit of one .onnx file (a protobuf message): "
+            "omit external_data or pass external_data=True, which writes the weights to a second file"
         )
 
 
@@ -172,7 +174,9 @@ def _check_fits(name: str, value: torch.Tensor, held: Mapping[str, ir.Value]) ->
         return
     was, now = (to_torch_dtype(weight.dtype), [*weight.shape]), (value.dtype, [*value.shape])
     if was != now:
-        raise UnsupportedArgument(f"{name} is {was[0]} {was[1]} in the file, and what is given is {now[0]} {now[1]}: export once more")
+        raise UnsupportedArgument(
+            f"{name} is {was[0]} {was[1]} in the exported model, but {now[0]} {now[1]} in state_dict: export the model again"
+        )
 
 
 def _inputs_among(leaves: Sequence[Any], program: torch.export.ExportedProgram) -> list[Any]:
@@ -180,5 +184,5 @@ def _inputs_among(leaves: Sequence[Any], program: torch.export.ExportedProgram) 
     taken = [spec.arg for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
     for leaf, given in zip(leaves, taken, strict=True):
         if isinstance(given, ConstantArgument) and isinstance(leaf, (int, float, str)) and leaf != given.value:
-            raise ValueError(f"{given.name} is the constant {given.value!r} in this file, and the call gives {leaf!r}: export it once more")
+            raise ValueError(f"{given.name} is the constant {given.value!r} in this model, but the call passes {leaf!r}: export it again")
     return [leaf for leaf, given in zip(leaves, taken, strict=True) if not isinstance(given, ConstantArgument)]

@@ -192,8 +192,8 @@ def kind_of(row: Row) -> str:
 
 WHY_NOT_RUN = {
     "vmap": "BatchedTensor",
-    "values": "depends on values|value is read|reads values",
-    "sizes": "of the other sizes that were tried",
+    "values": "depends on values|(?:value|number) (?:is|can be) read|reads (?:tensor )?values",
+    "sizes": "of the other sizes (?:that were )?tried",
 }
 KINDS = ("equal", "same operators", "other", "run alone", "torch.export alone", "neither")
 
@@ -219,14 +219,16 @@ def sentences(total: Mapping[str, Any], listed: Iterable[Row]) -> list[str]:
     both = sum(number[kind] for kind in KINDS[:3])
     why = Counter(why_not_run(row) for row in listed if kind_of(row) == "torch.export alone")
     return [
-        f"Of {both:,} that are right with both captures, {100 * number['equal'] / both:.1f} % have equal graphs",
-        f"{number['same operators']} have the same operators",
+        f"Of the {both:,} cases that are right with both captures, {100 * number['equal'] / both:.1f} % have equal graphs",
+        f"In {number['same operators']} more, the graphs have the same operators",
         f"The other {number['other']}",
-        f"{number['run alone']} are right only with runs",
-        f"{number['torch.export alone']} are right only with `torch.export`",
+        f"{number['run alone']} cases are right only with traced runs",
+        f"{number['torch.export alone']} cases are right only with `torch.export`",
         f"{why['values']} of these need a number or a length that depends on values",
         f"{why['vmap']} use `vmap`",
-        f"{why['sizes']} run at too few of the tried sizes",
+        f"{why['sizes']} run at too few of the sizes that were tried",
+        f"{why['other']} have other reasons",
+        f"{number['neither']} cases are right with neither capture",
     ]
 
 

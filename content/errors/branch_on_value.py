@@ -1,7 +1,8 @@
 """GuardOnDataDependentSymNode: an `if` on the values of a tensor
 
-torch.export runs your model with tensors that have shapes but no values. It can't evaluate an `if` on a value, so it doesn't know which
-branch to record. You have to write the condition with an operator that the graph can contain.
+An `if` on the values of a tensor is *data-dependent control flow*. `torch.export` runs your model with tensors that have shapes but no
+values, so it can't evaluate the condition and doesn't know which branch to record. Either write the condition with an operator that the
+graph can represent, or use an exporter that records both branches.
 """
 
 import torch
@@ -32,7 +33,8 @@ class ByWhere(nn.Module):
 
 
 def where() -> Claim:
-    """Use `torch.where`. It computes both branches and selects one. Prefer it if both branches are cheap and neither can fail."""
+    """Use `torch.where`. It computes both branches and selects one. Prefer it if both branches are cheap and safe for all
+    inputs: the branch that isn't selected is computed too, even if it divides by zero or has an index out of range."""
     return export("dynamo", ByWhere(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
@@ -42,12 +44,14 @@ class ByCond(nn.Module):
 
 
 def cond() -> Claim:
-    """Use `torch.cond`. It exports both branches as an ONNX `If` and runs one of them. Prefer it if a branch is expensive."""
+    """Use `torch.cond`. It exports both branches as an ONNX `If`, and the model runs one of them. Prefer it if a branch is
+    expensive, or if it fails for inputs of the other branch."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """Use `to_onnx`. It runs the model once for each branch and writes the `if` as an ONNX `If`."""
+    """Use `to_onnx`. It runs the model several times, with both results of the condition, and writes the `if` as an ONNX `If`. Prefer
+    it if you can't change the model, and your runtime supports `If`."""
     return export("to_onnx", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 

@@ -70,7 +70,7 @@ ERROR = KnownError(
     op=r"numel\(|\.shape|\.size\(|\blen\(|\bany\(|^for ",
     breaks=breaks,
     fixes=(Fix("change the model", weights), Fix("change the model", harmless_when_empty), Fix("change the model", cond)),
-    kin=r"the size of what [\w.]+ returns depends on values",
+    kin=r"the size of (?:what|the result of) [\w.]+ (?:returns )?depends on values",
     advice="keep all rows, and select with a mask, so that shapes don't depend on values",
     threads=("pytorch/pytorch#135618", "pytorch/pytorch#128906", "huggingface/transformers#38518"),
 )

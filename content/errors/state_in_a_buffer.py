@@ -1,4 +1,4 @@
-"""MutationError: the model changes a buffer, and a file keeps no state between calls
+"""MutationError: the model changes a buffer, and an ONNX model keeps no state between calls
 
 A counter, a running mean or a KV cache writes to a buffer, as in `self.seen.add_(…)`, and the next call reads the new value. An ONNX model
 is a function of its inputs and doesn't keep state between calls. `to_onnx` raises this error. `torch.onnx.export` writes a model that
@@ -51,7 +51,7 @@ def further_output() -> Claim:
 
 ERROR = KnownError(
     stage="translation",
-    message=r"MutationError: the model changes .*, and a file keeps no state between calls",
+    message=r"MutationError: the model changes .*, and (?:a file|an ONNX model) keeps no state between calls",
     breaks=breaks,
     fixes=(Fix("change the model", given_and_returned), Fix("change the call", further_output)),
     threads=("pytorch/pytorch#135233", "pytorch/pytorch#114406"),

@@ -6,7 +6,7 @@ from ..isolation import Failure
 from ..outcomes import Outcome
 from .lines import find_note_with_line
 
-AS_WELL = "it is refused as well: "  # marks the note of `to_onnx` about why tracing a real run failed
+AS_WELL = "also fails: "  # marks the note of `to_onnx` about why tracing a real run failed
 DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_exported_program"}
 
 
@@ -25,7 +25,7 @@ def stage_of(outcome: Outcome, failure: Failure) -> str:
 def sentence(failure: Failure) -> str:
     """Return the message of a failure: for `to_onnx` without the type, for other exporters that of the first cause, which they wrap."""
     if "ToOnnxError" in failure.types:
-        own = failure.error.partition(": ")[2].removeprefix("torch.export refuses the model: ")
+        own = failure.error.partition(": ")[2].removeprefix("torch.export cannot capture the model: ")
         noted = find_note_with_line(failure)[0].rpartition(AS_WELL)[2]
         return f"{noted}. A capture with torch.export also fails: {own}" if noted else own
     return failure.message.splitlines()[0] if failure.message else failure.error

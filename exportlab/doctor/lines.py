@@ -34,7 +34,7 @@ EXPORTERS = (
     "multiprocessing",
 )
 AFTER = re.compile(r"is the constant \d+ after ")
-OTHER_SIZES = "of the other sizes that were tried"  # in a note of `to_onnx` about sizes, whose lines are not the cause
+OTHER_SIZES = "of the other sizes tried"  # in a note of `to_onnx` about sizes, whose lines are not the cause
 COMPILED = "/torchinductor_"  # folder of the code that torch.compile generates
 QUOTED = re.compile(r'File "([^"\n]+\.py)", line (\d+)')
 COLON = re.compile(r"([^\s\"'()]+\.py):(\d+)")

@@ -20,7 +20,6 @@ EXPORTER = "fx2onnx"
 KEY = "measured"  # key in a run's metadata: the state of the code for each part, as JSON
 WHOLE = ""  # a part that stands for the whole run
 UNKNOWN = "not stored"
-MOST_SPACES = 3  # in a string that is not a sentence
 
 State = dict[str, str]
 
@@ -65,7 +64,7 @@ def code_of(text: str) -> str:
     tree = ast.parse(text)
     tree.body = [statement for statement in tree.body if not shows_a_run(statement)]
     for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) and is_prose("".join(str(part.value) for part in node.values if isinstance(part, ast.Constant))):
+        if isinstance(node, ast.JoinedStr):
             node.values = []
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and is_prose(node.value):
             node.value = ""
@@ -76,8 +75,8 @@ def code_of(text: str) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Return whether a string is a sentence, such as the message of an error, and not code that another process runs."""
-    return text.count(" ") > MOST_SPACES and "\n" not in text
+    """Return whether a string is text, such as the message of an error, and not a name, or code that another process runs."""
+    return any(map(str.isspace, text)) and "import " not in text
 
 
 def is_text(statement: ast.AST) -> bool:

@@ -36,10 +36,10 @@ def difference(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
 def _structure(first: nn.Module, other: nn.Module) -> str | None:
     mine, yours = dict(first.named_modules(remove_duplicate=False)), dict(other.named_modules(remove_duplicate=False))
     if list(mine) != list(yours):
-        return "it has other submodules"
+        return "it has different submodules"
     for path, module in mine.items():
         if class_of(module) is not class_of(yours[path]):
-            return f"{path or 'it'} is of another class"
+            return f"{path or 'it'} has a different class"
         if module.training != yours[path].training:
             return f"{path or 'it'} is not in the same mode (training or evaluation)"
     return peculiarity(first) or peculiarity(other)
@@ -51,7 +51,7 @@ def peculiarity(module: nn.Module) -> str | None:
         if any(getattr(child, hooks, None) for hooks in HOOKS):
             return f"{path or 'it'} has a hook"
         if "forward" in vars(child) and not getattr(vars(child)["forward"], MARKS_A_BLOCK, False):
-            return f"{path or 'it'} has a forward of its own"
+            return f"{path or 'it'} has its own forward, set on the instance"
     return None
 
 
@@ -63,12 +63,12 @@ def class_of(module: nn.Module) -> type:
 def _weights_differ(first: nn.Module, other: nn.Module) -> str | None:
     mine, yours = weights(first), weights(other)
     if list(mine) != list(yours):
-        return "it has other parameters or buffers"
+        return "it has different parameters or buffers"
     for name, weight in mine.items():
         if _described(weight) != _described(yours[name]):
-            return f"{name} has another shape, dtype or layout"
+            return f"{name} has a different shape, dtype or layout"
     if _tied(list(mine.values())) != _tied(list(yours.values())):
-        return "its weights are tied in another way"
+        return "its weights are tied differently"
     return None
 
 

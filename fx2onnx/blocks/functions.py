@@ -125,7 +125,7 @@ class Blocks:
             self.definitions[mark.number] = self._defined(interpreter, enter, mark, inside, _results_of(leave))
         except (Untranslated, Unrunnable) as error:
             self.definitions[mark.number] = _failed(tuple(node.meta["val"] for node in _results_of(leave)))
-            interpreter.failures.append((enter, f"{error}: leave the class out of functions="))
+            interpreter.failures.append((enter, f"{error}: remove the class from functions="))
         if interpreter.failures:
             interpreter.give_up(leave)
         else:

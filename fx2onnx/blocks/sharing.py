@@ -123,7 +123,7 @@ def _marking(path: str, module: nn.Module, sharing: Sharing) -> Forward:
 def _foreign(leaves: Leaves) -> str | None:
     """Return why an argument may be changed by the block, being neither a tensor nor a plain value: a cache."""
     strange = [leaf for leaf in leaves if not isinstance(leaf, (torch.Tensor, *PLAIN))]
-    return f"it takes a {type(strange[0]).__name__}, which it may change" if strange else None
+    return f"it takes a {type(strange[0]).__name__}, which it may modify" if strange else None
 
 
 def _equal(path: str, module: nn.Module, leaves: Leaves, spec: pytree.TreeSpec, sharing: Sharing) -> Block | None:
@@ -136,18 +136,18 @@ def _equal(path: str, module: nn.Module, leaves: Leaves, spec: pytree.TreeSpec, 
             sharing.repeated[path] = first.path
             sharing.alone.pop(path, None)
             return first
-        sharing.alone[path] = f"not {first.path}: {reason}"
+        sharing.alone[path] = f"it cannot share the capture of {first.path}: {reason}"
     return None
 
 
 def _call_differs(first: Block, leaves: Leaves, spec: pytree.TreeSpec) -> str | None:
     if first.spec != spec:
-        return "it is called with other arguments"
+        return "its arguments have a different structure"
     if first.modes != modes():
-        return "it is called in another gradient or autocast mode"
+        return "it is called in a different gradient or autocast mode"
     if any(a is not b and _seen(a) != _seen(b) for a, b in zip(first.arguments, leaves, strict=True)):
-        return "an argument has another shape, dtype or value"
-    return None if first.repetition == _repetition(leaves) else "tensors repeat among its arguments in another way"
+        return "an argument has a different shape, dtype or value"
+    return None if first.repetition == _repetition(leaves) else "its arguments share memory in a different way"
 
 
 def modes() -> tuple[bool, bool, bool]:
@@ -214,13 +214,13 @@ def _check_traced(path: str, entered: Sequence[torch.Tensor], versions: list[int
     tensors = [r for r in results if isinstance(r, torch.Tensor)]
     storages = [storage(t) for t in (*tensors, *entered)]
     if len({*map(storage, tensors)}) < len(tensors) or len(set(storages)) < len({*map(storage, entered)}) + len(tensors):
-        raise NotABlock(path, "what it returns shares memory with what it takes, or with itself")
+        raise NotABlock(path, "its outputs share memory with its arguments or with each other")
 
 
 def _left(block: Block, results: Leaves) -> Any:
     tensors = [r for r in results if isinstance(r, torch.Tensor)]
     if any(_unbacked(t) for t in tensors):
-        block.shareable = "the sizes of its results depend on values"
+        block.shareable = "the sizes of its outputs depend on values"
     made = operators().leave(tensors, block.number)
     rest = iter([_as_live(copy, t) for copy, t in zip(made, tensors, strict=True)])
     block.results = [next(rest) if isinstance(r, torch.Tensor) else r for r in results]

@@ -47,7 +47,7 @@ class AtNode:
         """The operator that is being translated."""
         found = overload_of(self.at)
         if found is None:
-            raise TypeError(f"{self.at.target} is no operator of torch's library")
+            raise TypeError(f"{self.at.target} is not an operator of torch")
         return found
 
     def result(self, index: int = 0) -> Any:

@@ -28,7 +28,7 @@ from .values import expression, sizes_of
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
 IR_VERSION = 10
-_INSTEAD = "torch.view_as_real makes two real numbers of a complex one, and int_repr() whole numbers of a quantised one"
+_INSTEAD = "pass torch.view_as_real of a complex tensor, or int_repr() of a quantised one"
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Conversion:
             raise NameCollision(f"input_names has {len(asked)} names, but the model has {len(inputs)} inputs: {', '.join(inputs)}")
         names = asked + inputs[len(asked) :] + list(self.asked.output_names)
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise NameCollision(f"{', '.join(twice)}: asked for more than once among input_names, output_names and the remaining inputs")
+            raise NameCollision(f"{', '.join(twice)}: used more than once in input_names, output_names and the remaining inputs")
         for name in names:
             self.shared.names.unique(name)
 
@@ -106,7 +106,7 @@ class Conversion:
         if spec.kind in WEIGHTS:
             return
         if spec.kind != InputKind.USER_INPUT:
-            raise MutationError(f"input {node.name} is a {spec.kind.name.lower()}: only tensors and numbers can be inputs of a file")
+            raise MutationError(f"input {node.name} is a {spec.kind.name.lower()}: only tensors and numbers can be inputs of an ONNX model")
         if isinstance(value, torch.Tensor):
             self._tensor_input(node, value)
         elif isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
@@ -167,7 +167,7 @@ class Conversion:
                 further.append((spec.target, self.interpreter.memory.read(node)))
         further += self._written(placeholders)
         if complex_ones := [name for name, value in further if isinstance(value, Pair)]:
-            raise MutationError(f"the model changes {', '.join(complex_ones)}, of complex numbers: keep torch.view_as_real of it")
+            raise MutationError(f"the model changes {', '.join(complex_ones)}, which is complex: store torch.view_as_real of it instead")
         further = sorted(further, key=lambda changed: changed[0] not in self.weights)
         if self.asked.mutations == "error":
             further = self._without_inputs_that_stay(further)
@@ -203,10 +203,10 @@ class Conversion:
             return []
         fake = node.meta["val"]
         if isinstance(value, Pair):
-            said = f"{node.name}, a result, is {fake.dtype}, and ONNX Runtime computes with no complex numbers"
-            raise UnsupportedArgument(f"{said}; torch.view_as_real makes two real numbers of a complex one")
+            said = f"the output {node.name} is {fake.dtype}, and ONNX Runtime does not support complex numbers"
+            raise UnsupportedArgument(f"{said}: return torch.view_as_real of it")
         if isinstance(value, Quantized):
-            raise UnsupportedArgument(f"{node.name}, a result, is a quantised tensor: dequantize() it, or return its int_repr()")
+            raise UnsupportedArgument(f"the output {node.name} is a quantised tensor: return dequantize() or int_repr() of it")
         if not isinstance(value, ir.Value):
             kind = torch.bool if isinstance(fake, (bool, torch.SymBool)) else torch.int64
             value = self.g.scalar(value, torch.float32 if isinstance(fake, (float, torch.SymFloat)) else kind)
@@ -257,14 +257,14 @@ def _declares_writes(program: torch.export.ExportedProgram) -> bool:
 def _growing_text(name: str, before: Sequence[Any], after: Sequence[Any]) -> str:
     told = " before a call and ".join(f"({', '.join(map(str, sizes))})" for sizes in (before, after))
     return (
-        f"the model changes {name}, which is {told} after it, and state of a file has one size. "
-        "Make it an argument with an axis that moves, and return its new value."
+        f"the model changes {name}, whose shape is {told} after it, but state of an exported model has a fixed shape. "
+        "Make it an argument with a dynamic dimension, and return its new value."
     )
 
 
 def _mutation_text(names: list[str]) -> str:
     listed = ", ".join(names)
     return (
-        f"the model changes {listed}, and a file keeps no state between calls. "
-        'Pass mutations="outputs" to get the new value as a further output, or write the model without the change.'
+        f"the model changes {listed}, and an ONNX model keeps no state between calls. "
+        'Pass mutations="outputs" to return the new value as an additional output, or write the model without this change.'
     )

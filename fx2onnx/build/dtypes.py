@@ -31,5 +31,5 @@ def onnx_dtype(dtype: torch.dtype | ir.DataType) -> ir.DataType:
     if isinstance(dtype, ir.DataType):
         return dtype
     if dtype not in TORCH.values():
-        raise Unrunnable(f"{dtype} is no type that ONNX Runtime computes with")
+        raise Unrunnable(f"ONNX Runtime does not compute with {dtype}")
     return from_torch_dtype(dtype)

@@ -61,7 +61,9 @@ def _ask(node: torch.fx.Node) -> None:
     except Exception as error:
         if ABOUT_TYPES.search(said := first_sentence(error)):
             text = f"{op_title(overload)} at {users_line(node)}: {said}"
-            raise CaptureError(f"eager refuses the types of {text}: call the model first, and give it what it takes") from error
+            raise CaptureError(
+                f"eager PyTorch rejects the dtypes of {text}: call the model before the export, and pass dtypes that it accepts"
+            ) from error
 
 
 def _zeros(value: Any) -> Any:

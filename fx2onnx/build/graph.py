@@ -43,7 +43,7 @@ SubgraphTranslator = Callable[["Graph", torch.fx.GraphModule, Sequence[Any]], li
 
 
 def _no_subgraphs(g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any]) -> list[Any]:
-    raise Untranslated("no translation of the graphs inside it was given to this graph")
+    raise Untranslated("its subgraphs cannot be translated here")
 
 
 class Graph(Tape):
@@ -101,7 +101,7 @@ class Graph(Tape):
             merged: whether an equal node that is there already may serve.
         """
         if op_type.startswith("Reduce") and len(inputs) > 1 and isinstance(inputs[1], (list, tuple)) and not inputs[1]:
-            raise Untranslated(f"{op_type} of ONNX reduces all axes where it is given none")  # `reduced` of ops/reduce.py does not
+            raise Untranslated(f"in ONNX, {op_type} reduces all axes if the list of axes is empty")  # `reduced` of ops/reduce.py does not
         values = self._operands(inputs)
         if domain:
             made = self.node(domain, op_type, values, attributes, outputs, merged)
@@ -133,7 +133,7 @@ class Graph(Tape):
         if isinstance(value, (list, tuple)):
             return self.ints(value)
         if first is None:
-            raise TypeError(f"{value!r} needs a dtype: make it with g.const or g.scalar")
+            raise TypeError(f"{value!r} has no dtype: pass it as g.const or g.scalar")
         return self.scalar(value, first.dtype)
 
     def cast(self, value: Any, dtype: torch.dtype | ir.DataType) -> Tensor:
@@ -196,7 +196,9 @@ class Graph(Tape):
 
     def _on_its_grid(self, name: str, tensor: torch.Tensor) -> Quantized:
         if tensor.dtype not in STORED or tensor.qscheme() not in (torch.per_tensor_affine, torch.per_channel_affine):
-            raise UnsupportedArgument(f"{name} is a weight of {tensor.dtype}, by {tensor.qscheme()}: dequantize() it before")
+            raise UnsupportedArgument(
+                f"the weight {name} is {tensor.dtype} ({tensor.qscheme()}), which is not supported: call dequantize() on it"
+            )
         values = self.initializer(name, tensor.int_repr())
         if tensor.qscheme() == torch.per_tensor_affine:
             return Quantized(values, self.const(tensor.q_scale(), FLOAT), self.const(tensor.q_zero_point(), values.dtype))

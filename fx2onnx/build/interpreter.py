@@ -172,7 +172,7 @@ class Interpreter:
 
     def _put_back(self, owner: torch.fx.Node, node: torch.fx.Node, value: Any) -> Any:
         if not self.memory.alone(owner):
-            raise Untranslated("it writes into memory that another value shares in a way the capture does not show")
+            raise Untranslated("it writes into memory shared with another value, and the captured graph does not show how it is shared")
         return self._views.put_back(owner, self.memory.path(owner, node), value)
 
     def _translated(self, node: torch.fx.Node) -> Any:
@@ -198,7 +198,7 @@ class Interpreter:
         if not isinstance(value, (tuple, list)):
             return self._as_captured(made, value, node.name)
         if len(made) != len(value):
-            raise TypeError(f"{op_title(node.target)}: the translation gives {len(made)} results, the operator {len(value)}")
+            raise TypeError(f"{op_title(node.target)}: the translation returns {len(made)} results, but the operator has {len(value)}")
         return [self._as_captured(m, v, f"{node.name}/{i}") for i, (m, v) in enumerate(zip(made, value, strict=True))]
 
     def _as_captured(self, made: Any, value: Any, name: str, expand: bool = False) -> Any:
@@ -271,6 +271,6 @@ def _split(made: Any, changed: int, node: torch.fx.Node) -> tuple[Any, list[Any]
     if len(parts) == own:
         return made, []
     if len(parts) != own + changed:
-        raise Untranslated(f"its translation must return {own} results and then {changed} new values, it returns {len(parts)}")
+        raise Untranslated(f"its translation must return {own} results, then {changed} new values, but it returns {len(parts)} values")
     results = parts[:own]
     return (None if returns and own < len(returns) else results[0] if own == 1 else results or None), parts[own:]

@@ -52,7 +52,7 @@ def runnable(op_type: str, opset: int, constraint: str, dtype: ir.DataType) -> i
     for wider in WIDER[dtype]:
         if runs(wider):
             return wider
-    raise Unrunnable(f"ONNX Runtime has no kernel of {op_type} for {TORCH[dtype]}: convert the model, or this part of it, to another dtype")
+    raise Unrunnable(f"ONNX Runtime has no {op_type} kernel for {TORCH[dtype]}: convert the model, or this part of it, to another dtype")
 
 
 @cache

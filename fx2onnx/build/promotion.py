@@ -46,5 +46,5 @@ def _example(kind: ir.DataType | type, scalar: bool) -> Any:
     if isinstance(kind, type):
         return kind(1)
     if kind not in TORCH:
-        raise Unrunnable(f"{kind.name} is no type that ONNX Runtime computes with")
+        raise Unrunnable(f"ONNX Runtime does not compute with {kind.name}")
     return torch.empty(() if scalar else (1,), dtype=TORCH[kind], device="cpu")

@@ -103,12 +103,12 @@ class Symbols:
         if number.is_Symbol and number.is_integer and (passed := g.passed(number)) is not None:
             return passed
         if number.is_Symbol:
-            raise UnknownSymbol(f"the capture uses {number}, but no input has it among its sizes and no operator computes it")
+            raise UnknownSymbol(f"the captured graph uses {number}, which is neither a size of an input nor computed by an operator")
         if number.is_Mul and number.args[0].is_Rational and not number.args[0].is_Integer:
             return _real("Div")(g, *[self._computed(g, part) for part in (number * number.args[0].q, sympy.Integer(number.args[0].q))])
         rule = RULES.get("FloatPow" if number.is_Pow and not number.is_integer else type(number).__name__)
         if rule is None:
-            raise UnknownSymbol(f"no rule to compute {type(number).__name__} in {number}")
+            raise UnknownSymbol(f"{type(number).__name__} in the size {number} cannot be translated")
         return rule(g, *[self._computed(g, argument) for argument in number.args])
 
     def _truth(self, g: Appends, statement: Any) -> Tensor:
@@ -121,7 +121,7 @@ class Symbols:
         if kind in RELATIONS:
             return RELATIONS[kind](g, *_alike(g, *arguments))
         if kind not in CONNECTIVES:
-            raise UnknownSymbol(f"no rule to compute {kind} in {statement}")
+            raise UnknownSymbol(f"{kind} in the condition {statement} cannot be translated")
         return CONNECTIVES[kind](g, *arguments)
 
 

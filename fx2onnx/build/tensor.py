@@ -28,7 +28,7 @@ class Tensor(ir.Value):
     def sizes(self) -> tuple[Size, ...]:
         """The size of each axis."""
         if self.known_sizes is None:
-            raise TypeError(f"the sizes of {self.name} are not known: say them by g.sized")
+            raise TypeError(f"the sizes of {self.name} are unknown: set them with g.sized")
         return self.known_sizes
 
     @property

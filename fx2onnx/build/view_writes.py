@@ -52,12 +52,12 @@ class ViewWriter:
         """Return the whole of the owner's memory, in the owner's sizes, after `value` was written into the view at the end of `path`."""
         sizes = sizes_of(owner.meta["val"])
         if any(_overlaps(step) for step in path):
-            raise Untranslated("it writes into windows that overlap: which of the values stays is not defined")
+            raise Untranslated("it writes into windows that overlap, so the result is not defined")
         if any(step.target is aten.view.dtype for step in path):
-            raise Untranslated("it writes into numbers that are read as others of the same bits")
+            raise Untranslated("it writes into a tensor through a view of another dtype, which is not supported")
         whole = self.memory.read(owner)
         if isinstance(value, Pair) != isinstance(whole, Pair):
-            raise Untranslated("it writes into a part of complex numbers")
+            raise Untranslated("it writes into the real or imaginary part of complex numbers, which is not supported")
         if all(step.target in SAME_ORDER or returns_its_argument(step) for step in path):
             return each_part(lambda given: self.g.sized(self.g.reshaped(given, sizes), sizes), value)
         where = self.g.Reshape(self._positions(owner, path), [-1, 1])

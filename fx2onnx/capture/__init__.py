@@ -53,7 +53,7 @@ class Way:
         ):
             made = capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
         for line in [*lines][:1]:
-            why = f"a number is read from a tensor at {line}, which torch.export takes for a symbol"
+            why = f"the model reads a number from a tensor at {line}, which torch.export replaces by a symbol"
             self.check_held(made, model, why)  # Python may ask it for its type
         if not isinstance(model, torch.export.ExportedProgram):
             made = replace(made, limits=tuple(dict.fromkeys((*made.limits, *self._losses_in_libraries(made, model)))))
@@ -80,10 +80,10 @@ class Way:
     def by_running(self, model: Any) -> Capture:
         """Capture by running. Raises what `capture_by_running` raises."""
         if isinstance(model, torch.export.ExportedProgram):
-            raise CannotRun("the model is captured already: pass a module")
+            raise CannotRun("the model is already captured: pass an nn.Module to capture it by running")
         for name, asked in {"strict": self.strict, "functions": self.functions, "dump_exported_program": self.dumped}.items():
             if asked:
-                raise CannotRun(f"{name} is done by torch.export alone")
+                raise CannotRun(f'{name} is supported only with capture="torch.export"')
         with zeros_as_without_gradients(model), packing_described() as unchecked:
             made = capture_by_running(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
         return _unpacked(made, unchecked)
@@ -144,7 +144,7 @@ def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> 
             if not way.has_answers(refused):
                 raise
     elif first_sentence(refused).removeprefix(REFUSES) not in reason:
-        refused.add_note(f"by running the model it is refused as well: {reason}")
+        refused.add_note(f"capture by running the model also fails: {reason}")
     return use(replace(_answered(model, way, refused), not_run=reason))
 
 
@@ -161,7 +161,7 @@ def _of_whole_values(model: Any, way: Way, refused: ToOnnxError) -> Capture | No
     for capture in ways:
         with suppress(ToOnnxError):
             found = capture()
-            way.check_held(found, model, "int() makes a plain number of a value")
+            way.check_held(found, model, "int() converts a tensor value to a Python number")
             return found
     return None
 
@@ -183,7 +183,7 @@ def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
             error.add_note(note)
         raise
     except ToOnnxError as error:
-        refused.add_note(f"with an answer to each test it is refused as well: {first_sentence(error)}")
+        refused.add_note(f"capture of both branches of each condition also fails: {first_sentence(error)}")
         raise refused from None
 
 
@@ -206,4 +206,4 @@ def _run_lightly(model: Any, way: Way, use: Callable[[Capture], Made]) -> Made:
     except SeenByRunsAlone:  # to which nothing but runs can say otherwise
         return use(way.by_running(model))
     except CannotRun as error:
-        raise TooMuchWork(f"run without values, since it multiplies much, it is refused: {error}") from None
+        raise TooMuchWork(f"the model is expensive to run, and tracing it without tensor values fails: {error}") from None

@@ -11,7 +11,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from ..errors import FrozenDimension
 from .dynamic_shapes import ADVICE, DimSize, OpenTest, check_dynamic_dims, open_tests, range_text, shape_environment
 
-ACCEPTED = "accept_ranges accepts it; the file does not look"
+ACCEPTED = "allowed by accept_ranges; the exported model does not check it"
 
 
 def sizes_accepted(program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str]) -> tuple[str, ...]:
@@ -28,7 +28,7 @@ def constants_accepted(program: torch.export.ExportedProgram, symbols: Sequence[
         try:
             check_dynamic_dims(program, symbols, others, ShapeEnv())
         except FrozenDimension as error:
-            yield f"{str(error).partition(ADVICE)[0].partition('Give both axes')[0].rstrip(' .')}; {ACCEPTED}"
+            yield f"{str(error).partition(ADVICE)[0].partition('Give both dimensions')[0].rstrip(' .')}; {ACCEPTED}"
 
 
 def losses_by_tests(
@@ -46,4 +46,4 @@ def losses_by_tests(
 
 def lost_by(test: OpenTest) -> str:
     """Return the line of a limit that a test of accepted axes leaves."""
-    return f"{test.line or 'an operator of torch'}: {range_text(test.dims, test.test)} is exported; {ACCEPTED}"
+    return f"{test.line or 'a PyTorch operator'}: {range_text(test.dims, test.test)} is exported; {ACCEPTED}"

@@ -43,7 +43,7 @@ def source_line(sloc: SLoc) -> str | None:
     frame = _frame(sloc)
     text = str(sloc).strip("()")
     if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, so the test stands there
-        return "a forward without a file"
+        return "a forward without a source file"
     if _file(sloc).startswith(TORCH) or text.startswith(TORCH_FILES):
         return None
     return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}" if frame else text

@@ -202,12 +202,12 @@ def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> N
     try:
         why = _next_call_differs(module, call, changed, lines)
     except Exception as error:  # noqa: BLE001 - whatever eager raises, nothing was shown then
-        why = f"whether the next call finds it could not be tried: {first_sentence(error)}"
+        why = f"its effect on the next call could not be checked: {first_sentence(error)}"
     if why:
         listed = ", ".join(".".join(filter(None, key)) + (f" at {lines[key]}" if key in lines else "") for key in changed)
         raise MutationError(
-            f"the model changes {listed}, and a file keeps no state between calls: {why}. "
-            'Make it an argument and a result, or a buffer and pass mutations="outputs".'
+            f"the model changes {listed}, and an ONNX model keeps no state between calls: {why}. "
+            'Pass it as an input and return it as an output, or make it a buffer and pass mutations="outputs".'
         )
 
 
@@ -217,15 +217,19 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
     first = _called(used, call, changed, lines)
     left = _extent(used, changed)
     if not equal_results(first, _called(used, call, changed, lines)):
-        return "the second call returns something else"
+        return "a second call with the same inputs returns a different result"
     if _extent(used, changed) != left:
-        return "each call changes it further"
+        return "each call changes it again"
     other = pytree.tree_map_only(torch.Tensor, _other_values, call)
     try:
         fresh = _called(_copied(module), other, changed, lines)
     except Exception:  # noqa: BLE001 - these values are made up, the model may refuse them
         return None
-    return None if equal_results(fresh, _called(used, other, changed, lines)) else "it is made of the values of the first call"
+    return (
+        None
+        if equal_results(fresh, _called(used, other, changed, lines))
+        else "later calls return results that depend on the values of the first call"
+    )
 
 
 def called_apart(module: nn.Module, call: Arguments) -> Any:

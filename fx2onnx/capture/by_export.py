@@ -38,7 +38,7 @@ from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
 SIZES = re.compile(r"(\w+) = (L\['\w+'\]\S*\.size\(\)\[\d+\])")  # of axes, as torch.export calls them
-REFUSES = "torch.export refuses the model: "
+REFUSES = "torch.export cannot capture the model: "
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 
 
@@ -103,8 +103,8 @@ def check_no_part_is_scripted(model: nn.Module) -> None:
     """
     for path, part in model.named_modules():
         if isinstance(part, torch.jit.ScriptModule):
-            which = f"{path} is one" if path else "the model is one"
-            raise CaptureError(f"Exporting a ScriptModule is not supported: {which}; put the module that it was made of in its place")
+            which = f"{path} is a ScriptModule" if path else "the model is a ScriptModule"
+            raise CaptureError(f"Exporting a ScriptModule is not supported: {which}; use the nn.Module that it was scripted from instead")
 
 
 def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> dict[sympy.Expr, str]:
@@ -112,15 +112,19 @@ def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> 
     if not dynamic_shapes:
         return {}
     if program.example_inputs is None:
-        raise CaptureError("dynamic_shapes cannot name the axes of a program without example_inputs: name them when you capture it")
+        raise CaptureError(
+            "dynamic_shapes cannot name the axes of an ExportedProgram without example_inputs: name them when you capture it"
+        )
     args, kwargs = program.example_inputs
     names: dict[sympy.Expr, str] = {}
     for dim in dynamic_dims(program, args, kwargs, dynamic_shapes):
         found = symbol_of(program, pytree.tree_leaves((args, kwargs)), dim)
         if isinstance(found, int):
-            raise FrozenDimension(f'"{dim.name}" was asked to be dynamic but was captured as the constant {found}: capture it once more')
+            raise FrozenDimension(
+                f'"{dim.name}" was asked to be dynamic but was captured as the constant {found}: capture it again as dynamic'
+            )
         if found is not None and dim.named and names.setdefault(found, dim.name) != dim.name:
-            raise FrozenDimension(f'"{dim.name}" and "{names[found]}" are one size in the captured program: give both axes one name')
+            raise FrozenDimension(f'"{dim.name}" and "{names[found]}" are the same size in the captured program: give both the same name')
     return names
 
 
@@ -137,7 +141,7 @@ def _with_blocks(model: nn.Module, classes: Classes, export: Export) -> tuple[to
             reason = str(error)
     program = export()
     paths = [path for path, module in model.named_modules() if path and is_of(module, classes)]
-    return program, Sharing(alone=dict.fromkeys(paths, f"marked, it could not be captured: {reason}"))
+    return program, Sharing(alone=dict.fromkeys(paths, f"the model could not be captured with its blocks marked: {reason}"))
 
 
 def _with_marks(model: nn.Module, classes: Classes, export: Export, watches: bool) -> tuple[torch.export.ExportedProgram, Sharing]:
@@ -204,7 +208,9 @@ def _unless_refused(
         except Exception as error:
             if "Constraints violated" in str(error):
                 raise
-            computed = f" The model computes gradients at {lines[-1]}, which runs may follow." if lines and not at_line(error) else ""
+            computed = (
+                f' The model computes gradients at {lines[-1]}, which capture="run" may support.' if lines and not at_line(error) else ""
+            )
             raise CaptureError(f"{REFUSES}{said_by(error)}{computed}") from error
 
 

@@ -50,6 +50,6 @@ def _check(kept: Sequence[BaseException]) -> None:
         if frame is not None and not any(part in frame.filename for part in TRACERS):
             line = f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
             raise CaptureError(
-                f"the model tests a value at {line}, and catches the error that says so: "
-                "what follows its `except` would be exported for all values. Move the test out of the `try`, or use torch.cond."
+                f"the model evaluates a condition on a tensor value at {line}, and catches the error that the capture raises: "
+                "the code in its `except` would be exported for all values. Move the condition out of the `try`, or use torch.cond."
             ) from error

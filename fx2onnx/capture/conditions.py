@@ -40,7 +40,7 @@ def conditions(
         for node in graph.nodes:
             for told in _told(node, read, called, facts):
                 lines.setdefault(users_line(node), {})[told] = None
-    return tuple(f"{line}: torch checks that {' and '.join(told)}; the file does not" for line, told in lines.items())
+    return tuple(f"{line}: torch checks that {' and '.join(told)}; the exported model does not" for line, told in lines.items())
 
 
 def names_of_axes(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> dict[sympy.Expr, str]:
@@ -59,7 +59,7 @@ def ranges(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str
         least = f"at least {found.lower}" if found.lower > TORCHS_LEAST else ""
         most = f"at most {found.upper}" if found.upper.is_Integer else ""
         if told := " and ".join(filter(None, (least, most))):
-            yield f'the program was captured for "{called[symbol]}" of {told}; the file does not look'
+            yield f'the program was captured for "{called[symbol]}" of {told}; the exported model does not check this'
 
 
 def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], facts: Sequence[sympy.Basic]) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], 
             return
         told = _in_words(test, read, names)
         if truth := TRUTH.match(str(node.args[1])):  # which counts as known from there on, so that its expression says nothing
-            told = f"{truth[1]}, which is read there, is true or 1"
+            told = f"{truth[1]}, which is read from a tensor there, is true or 1"
         if told:
             yield told + _said(node.args[1:])
     elif node.target in RANGES:

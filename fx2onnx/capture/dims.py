@@ -28,7 +28,9 @@ class DynamicDim:
 
 def promises(asked: Sequence[DynamicDim]) -> tuple[str, ...]:
     """Return the ends that were given for axes, one line each: a file has no place for them, and takes other sizes as well."""
-    return tuple(dict.fromkeys(f"{promise(dim)}; the file does not look" for dim in asked if has_end(dim) and not dim.derived))
+    return tuple(
+        dict.fromkeys(f"{promise(dim)}; the exported model does not check this" for dim in asked if has_end(dim) and not dim.derived)
+    )
 
 
 def has_end(dim: DynamicDim) -> bool:
@@ -42,7 +44,7 @@ def promise(dim: DynamicDim) -> str:
         told = f"{dim.least} to {dim.most}" if dim.least > 0 else f"at most {dim.most}"
     else:
         told = f"at least {dim.least}"
-    return f'dynamic_shapes says that "{dim.name}" is {told}'
+    return f'dynamic_shapes declares that "{dim.name}" is {told}'
 
 
 def by_names(told: Any, names: Mapping[Any, str]) -> str:
@@ -74,4 +76,4 @@ def check_accepted(accept_ranges: Sequence[str], asked: Sequence[DynamicDim]) ->
         UnsupportedArgument: there are some.
     """
     if unknown := set(accept_ranges) - {dim.name for dim in asked}:
-        raise UnsupportedArgument(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no such axis")
+        raise UnsupportedArgument(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no dimension of that name")

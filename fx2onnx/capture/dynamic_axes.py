@@ -49,7 +49,7 @@ def as_tree(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynami
     try:
         return dynamic_shapes.dynamic_shapes(model, args, dict(kwargs))  # type: ignore[no-untyped-call]
     except (TypeError, ValueError) as error:
-        raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__} of other arguments: {error}") from error
+        raise CaptureError(f"dynamic_shapes, a {type(dynamic_shapes).__name__}, does not match the arguments: {error}") from error
 
 
 def by_arguments(model: Any, kwargs: Mapping[str, Any], dynamic_shapes: Any, input_names: Sequence[str]) -> Any:
@@ -65,8 +65,7 @@ def by_arguments(model: Any, kwargs: Mapping[str, Any], dynamic_shapes: Any, inp
     collected = [name for name in kwargs if name not in parameters] if collecting is not None else []
     if renamed := [name for name in dynamic_shapes if name in input_names and name not in parameters and name not in collected]:
         raise CaptureError(
-            f"dynamic_shapes names {', '.join(renamed)}, as input_names does, and takes the names of the arguments of forward: "
-            f"{', '.join(parameters)}"
+            f"dynamic_shapes uses {', '.join(renamed)} from input_names. Use the argument names of forward instead: {', '.join(parameters)}"
         )
     if collecting is None or collecting in dynamic_shapes or not any(name in dynamic_shapes for name in collected):
         return dynamic_shapes
@@ -91,9 +90,11 @@ def as_dynamic_shapes(
     from torch.export.dynamic_shapes import _combine_args
 
     if not isinstance(model, nn.Module):
-        raise UnsupportedArgument("dynamic_axes comes too late for a captured program: capture it with dynamic_shapes")
+        raise UnsupportedArgument(
+            "dynamic_axes cannot change a captured program: pass dynamic_shapes to torch.export.export when you capture it"
+        )
     if not isinstance(dynamic_axes, Mapping):
-        raise UnsupportedArgument(f"dynamic_axes={shown(dynamic_axes)}: pass a dict of axes by the names of inputs, or dynamic_shapes")
+        raise UnsupportedArgument(f"dynamic_axes={shown(dynamic_axes)}: pass a dict from input names to axes, or use dynamic_shapes")
     args, kwargs = kept_apart(args, dict(kwargs))
     tensors = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
     names = {id(tensor): name for tensor, name in zip(tensors, input_names, strict=False)}
@@ -113,7 +114,7 @@ def as_dynamic_shapes(
     shapes = {name: look(value, (name,)) for name, value in _combine_args(model, args, kwargs).items()}
     if unknown := [name for name in dynamic_axes if name not in found and name not in output_names]:
         raise UnsupportedArgument(
-            f"dynamic_axes names {', '.join(unknown)}, and the inputs are {', '.join(found)}: pass input_names, or dynamic_shapes instead"
+            f"dynamic_axes names {', '.join(unknown)}, but the inputs are {', '.join(found)}: pass input_names, or use dynamic_shapes"
         )
     return shapes
 
@@ -122,12 +123,12 @@ def _axes(name: str, asked: Any) -> dict[int, Any] | None:
     """The axes of one input: by name, or a list of those that move."""
     axes = asked if isinstance(asked, Mapping) else dict.fromkeys(asked or (), Dim.DYNAMIC)
     if not all(isinstance(axis, int) for axis in axes):
-        raise UnsupportedArgument(f"dynamic_axes[{name!r}] = {asked!r}: write {{axis: name}}, or a list of axes")
+        raise UnsupportedArgument(f"dynamic_axes[{name!r}] = {asked!r}: pass a dict {{axis: name}} or a list of axes")
     return dict(axes) or None
 
 
 def _nothing(value: Any, path: tuple[str, ...]) -> None:
     if any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(value)):
         raise UnsupportedArgument(
-            f"dynamic_axes cannot tell the tensors of {'.'.join(path)}, a {type(value).__name__}, apart: pass dynamic_shapes instead"
+            f"dynamic_axes cannot name the tensors inside {'.'.join(path)}, a {type(value).__name__}: use dynamic_shapes instead"
         )

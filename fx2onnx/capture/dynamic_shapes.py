@@ -31,7 +31,7 @@ CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
 UNBINDS = (torch.ops.aten.unbind.int,)
 SQUEEZES = tuple(getattr(op, kind) for op in (torch.ops.aten.squeeze, torch.ops.aten.squeeze_) for kind in ("default", "dim", "dims"))
 NAME = re.compile(r"[^\W\d]\w*")  # in `9*k + 1`
-ADVICE = "Export one file for each case, use torch.cond, or accept it:"
+ADVICE = "Export one model per case, use torch.cond, or accept the restriction with"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class OpenTest:
     @property
     def _how(self) -> str:
         if self.is_of_a_number:
-            return f"it is taken as a plain number{' at ' if self.line else ' by torch'}{self.line}"
+            return f"it is converted to a Python number{' at ' if self.line else ' by torch'}{self.line}"
         return f"the test at {self.line} chose one branch"
 
 
@@ -113,7 +113,7 @@ def moving_numbers(module: Captured, args: tuple[Any, ...], kwargs: dict[str, An
 def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, look: Callable[..., None]) -> None:
     """Show every argument, with its path, and what is asked of it."""
     if dynamic_shapes is not None and not isinstance(dynamic_shapes, (tuple, list, dict)):
-        raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__}: give a tuple in the order of the arguments, or a dict")
+        raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__}: pass a tuple in the order of the arguments, or a dict")
     if not dynamic_shapes:
         return
     from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
@@ -122,25 +122,25 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
     try:
         combined = _combine_args(module, args, kwargs)
     except TypeError as error:
-        raise CaptureError(f"forward does not take the arguments: {error}") from error
+        raise CaptureError(f"forward does not accept the arguments: {error}") from error
     if isinstance(dynamic_shapes, (tuple, list)):
         if len(dynamic_shapes) != len(combined):
-            raise CaptureError(f"dynamic_shapes does not fit the arguments: {len(dynamic_shapes)} entries for {', '.join(combined)}")
+            raise CaptureError(f"dynamic_shapes does not match the arguments: {len(dynamic_shapes)} entries for {', '.join(combined)}")
         dynamic_shapes = dict(zip(combined, dynamic_shapes, strict=True))
     try:
         _tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
     except Exception as error:
-        raise CaptureError(f"dynamic_shapes does not fit the arguments: {first_sentence(error)}{entries_told(combined)}") from error
+        raise CaptureError(f"dynamic_shapes does not match the arguments: {first_sentence(error)}{entries_told(combined)}") from error
 
 
 def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:
     """The axis, which has to be one of the tensor's, counted from its first: torch.export ignores any other."""
     if not isinstance(leaf, torch.Tensor):
-        raise ValueError(f"{_written(path)} is no tensor and has no axes")
+        raise ValueError(f"{_written(path)} is not a tensor, so it has no axes")
     if type(axis) is int and 0 <= axis < leaf.dim():
         return axis
-    told = f", and this one is written {axis + leaf.dim()}" if type(axis) is int and 0 <= axis + leaf.dim() < leaf.dim() else ""
-    raise ValueError(f"axis {axis!r} of {_written(path)}, which has {leaf.dim()} axes, counted from 0{told}")
+    told = f"; write {axis + leaf.dim()} instead" if type(axis) is int and 0 <= axis + leaf.dim() < leaf.dim() else ""
+    raise ValueError(f"axis {axis!r} is not an axis of {_written(path)}, which has {leaf.dim()} axes, counted from 0{told}")
 
 
 def _written(path: pytree.KeyPath) -> str:
@@ -214,8 +214,8 @@ def check_dynamic_dims(
             raise FrozenDimension(f"{asked}is exported as the constant {found}. {ADVICE} accept_ranges={in_quotes([dim.name])}.")
         if other := _equal_to(dim, found, symbols):
             raise FrozenDimension(
-                f'{asked}the capture made it equal to "{other}": their tensors are combined, element by element. '
-                f"Give both axes one name, or accept it: accept_ranges={in_quotes([dim.name, other])}."
+                f'{asked}the capture made it equal to "{other}": tensors with these sizes are combined element by element. '
+                f"Give both dimensions the same name, or accept the restriction with accept_ranges={in_quotes([dim.name, other])}."
             )
         if parts := _number_of_parts(program, found, ranges) or _squeezed(program, dim, found):
             raise FrozenDimension(f"{asked}{parts} {ADVICE} accept_ranges={in_quotes([dim.name])}.")
@@ -312,7 +312,7 @@ def _number_of_parts(program: torch.export.ExportedProgram, found: sympy.Expr, r
             symbol: (max(2, least), most) for symbol, (least, most) in ranges.items() if symbol in size.free_symbols | length.free_symbols
         }
         if found.free_symbols <= ends.keys() and _parts_differ(ends, size, length, len(node.meta["val"])):
-            return f"only sizes that make {len(node.meta['val'])} parts are exported: it is cut at {users_line(node)}."
+            return f"only sizes that give {len(node.meta['val'])} parts are exported: it is split at {users_line(node)}."
     return None
 
 
@@ -324,7 +324,7 @@ def _squeezed(program: torch.export.ExportedProgram, dim: DynamicDim, found: sym
         axes = arguments[1] if len(arguments) > 1 else range(len(shape))
         for size in (sympy.sympify(expression(shape[axis])) for axis in ([axes] if isinstance(axes, int) else axes) if shape):
             if size.free_symbols == found.free_symbols and not is_implied(sympy.Ne(size, 1), ranges_of_root(dim, found)):
-                return f"only sizes at which `squeeze` takes no axis away are exported: it is called at {users_line(node)}."
+                return f"only sizes at which `squeeze` removes no axis are exported: it is called at {users_line(node)}."
     return None
 
 

@@ -12,12 +12,12 @@ from torch.overrides import TorchFunctionMode
 from ..errors import CaptureError
 from .raised import line_among
 
-OF_A_GENERATOR = "random numbers are drawn from a torch.Generator, which no file has,"
+OF_A_GENERATOR = "the model draws random numbers from a torch.Generator, which an exported model cannot use,"
 INSTEAD_OF_A_GENERATOR = (
-    "Leave `generator` out, and the file draws numbers of its own in each call. Where the numbers matter, draw them outside of the model "
-    "and pass the tensor as an input, or keep it as a buffer"
+    "Remove the `generator` argument, and the exported model draws different numbers in each call. If it needs these numbers, draw them "
+    "outside the model and pass them as an input, or store them in a buffer"
 )
-OF_A_SEED = "random numbers are drawn from a seed that the model sets, which no file has,"
+OF_A_SEED = "the model draws random numbers from a seed that it sets, which an exported model cannot reproduce,"
 
 
 def drawn_from(args: Iterable[Any], kwargs: Mapping[str, Any], seed: int) -> tuple[str, str] | None:

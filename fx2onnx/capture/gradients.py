@@ -32,8 +32,8 @@ def gradients_noted(model: nn.Module) -> Iterator[list[str]]:
         lines.append(line_among(reversed(traceback.extract_stack())))
         if accumulate_grad and has_gradients and not args[INPUTS]:
             raise CaptureError(
-                f"backward() leaves gradients in the parameters of the model at {lines[-1]}, and a file has none. "
-                "Take those that you need from torch.autograd.grad(result, x)"
+                f"backward() adds gradients to the parameters of the model at {lines[-1]}, which an exported model cannot do. "
+                "Compute the gradients that you need with torch.autograd.grad(result, x)"
             )
         return engine(*args, accumulate_grad=accumulate_grad, **kwargs)
 

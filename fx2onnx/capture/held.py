@@ -69,16 +69,16 @@ class Held:
             with suppress(_Refused):
                 wanted, *again = (_answer(self.model, arguments) for _ in range(CALLS))
                 if not all(equal_results(wanted, one) for one in again):
-                    raise SeenByRunsAlone(f"{why}; and calls of the model with the same arguments differ, where a file has one answer")
+                    raise SeenByRunsAlone(f"{why}; two calls of the model with the same arguments gave different results")
                 try:
                     found = self._found(arguments, guarded=accepts)
                 except _Refused as error:
                     if accepts or not self._moves_alone or smallest < 2:
                         raise
                     told = first_sentence(error.__cause__ or error)
-                    raise SeenByRunsAlone(f"{why}; and the program of torch.export refuses what the model takes{at}: {told}") from error
+                    raise SeenByRunsAlone(f"{why}; the program captured by torch.export fails where the model runs{at}: {told}") from error
                 if not equal_results(wanted, found):
-                    raise SeenByRunsAlone(f"{why}; and the program of torch.export gives something else{at}")
+                    raise SeenByRunsAlone(f"{why}; the program captured by torch.export gives a different result{at}")
 
     def differs(self, sizes: Mapping[str, int]) -> bool:
         """Return whether the program does something else than the model at these sizes of axes, by name, and the example's of others.

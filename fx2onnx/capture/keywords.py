@@ -27,7 +27,7 @@ def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str
         yield dynamic_shapes
         return
     if strange := _strange(taken):
-        raise CaptureError(f"dynamic_shapes cannot reach {strange}, which **{rest} takes: rename what is no identifier of Python.")
+        raise CaptureError(f"dynamic_shapes cannot name {strange} in **{rest}: rename the argument to a valid Python identifier.")
     own = vars(module).get("forward")
     module.forward = _with_parameters(module.forward, rest, taken)
     try:

@@ -48,7 +48,7 @@ def _cast(own: Callable[..., nn.Module], dtype: torch.dtype | None, held: Collec
 
 
 def _refusal(module: nn.Module, line: str) -> CaptureError:
-    return CaptureError(f"the model casts or moves a {type(module).__name__} of its own at {line}: do that before you export it")
+    return CaptureError(f"forward casts or moves a {type(module).__name__} of the model at {line}: do this before the export")
 
 
 def _tensors(module: nn.Module) -> Iterator[torch.Tensor]:

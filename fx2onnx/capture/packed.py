@@ -22,7 +22,7 @@ from .running.lines import line_of
 from .running.refusal import CannotRun
 
 KINDS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu"}
-TAKEN_BY = "it has as many rows as its lengths say, which only recurrent layers and pad_packed_sequence are exported with"
+TAKEN_BY = "its number of rows depends on the lengths, so an exported model can only pass it to recurrent layers and pad_packed_sequence"
 _UNCHECKED: list[dict[str, None]] = []  # what files do not look at, for each capture that goes on
 
 
@@ -49,10 +49,10 @@ class Described(rnn.PackedSequence):
         return made
 
     def __iter__(self) -> NoReturn:
-        _refuse("taken apart")
+        _refuse("unpacked by Python")
 
     def __getitem__(self, place: Any) -> NoReturn:
-        _refuse("taken apart")
+        _refuse("unpacked by Python")
 
     def to(self, *args: Any, **kwargs: Any) -> Described:
         """Return one of another dtype or device."""
@@ -69,7 +69,7 @@ def _refuse(use: str) -> NoReturn:
 
 
 def _refusing(name: str) -> property:
-    return property(lambda self: _refuse(f"asked for its {name}"))
+    return property(lambda self: _refuse(f"accessed by its attribute {name}"))
 
 
 for _name in rnn.PackedSequence._fields:
@@ -150,7 +150,7 @@ def _largest(lengths: Sequence[Any]) -> int:
     """
     if not all(issubclass(type(length), Integral) for length in lengths):
         line = line_of(sys._getframe(2))
-        raise CannotRun(f"pack_padded_sequence gets lengths as a list, which are no constants, at {line}: give it the tensor of them")
+        raise CannotRun(f"pack_padded_sequence gets a list of lengths that are not constants at {line}: pass the lengths as a tensor")
     return int(max(lengths))
 
 
@@ -167,7 +167,7 @@ def padded(
     if total_length is None:
         steps = steps[: _longest(sequence)]
     elif expression(total_length) != expression(sequence.steps.shape[0]):
-        _not_checked("no length is above total_length")
+        _not_checked("no length exceeds total_length")
         steps = _as_long_as(steps, total_length, padding_value)
     return steps.transpose(0, 1) if batch_first else steps, lengths
 
@@ -199,7 +199,9 @@ def _run(layer: nn.RNNBase, sequence: Described, hx: Any) -> tuple[Described, An
     layer._update_flat_weights()
     x, has_cells = sequence.steps, layer.mode == "LSTM"
     if torch._C._is_any_autocast_enabled():
-        raise CannotRun(f"autocast decides the dtype of what a recurrent layer makes of a PackedSequence at {line_of(sys._getframe(2))}")
+        raise CannotRun(
+            f"a recurrent layer runs under autocast on a PackedSequence, which is not supported, at {line_of(sys._getframe(2))}"
+        )
     layer.check_input(x, None)
     states = _zeros(layer, x) if hx is None else _checked(layer, x, list(hx) if has_cells else [hx])
     settings = layer.bias, layer.num_layers, float(layer.dropout), layer.training, layer.bidirectional
@@ -225,4 +227,4 @@ def _sizes_of_states(layer: nn.RNNBase, x: torch.Tensor) -> list[tuple[int, int,
 
 
 def _not_checked(what: str) -> None:
-    _UNCHECKED[-1][f"{line_of(sys._getframe(2))}: torch checks that {what}; the file does not"] = None
+    _UNCHECKED[-1][f"{line_of(sys._getframe(2))}: torch checks that {what}; the exported model does not"] = None

@@ -21,7 +21,7 @@ from .dynamic_shapes import shape_environment
 from .guards import MOST, Range, is_proved, or_is_small
 
 SIZE = re.compile(r"L(?P<path>(?:\[[^\]]+\])+)(?:\.size\(\)\[(?P<axis>\d+)\])?")  # as torch writes the sizes in its guards
-TORCHS = "an operator of torch"
+TORCHS = "a PyTorch operator"
 LEAST = 2  # of any size of a program, where no guard says another
 OPERATORS: Mapping[type, Callable[..., Any]] = {
     ast.Add: operator.add,
@@ -82,7 +82,7 @@ def guards_of(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, 
             where[by_names(guard, sizes.names)] = None
     for line, kept in told.items():
         if kept:
-            yield f"{line}{': ' if line else ''}the program was captured for {' and '.join(kept)}; the file does not look"
+            yield f"{line}{': ' if line else ''}the program was captured for {' and '.join(kept)}; the exported model does not check this"
 
 
 def _lines(program: torch.export.ExportedProgram) -> dict[str, str]:

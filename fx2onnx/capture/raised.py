@@ -13,18 +13,20 @@ import torch
 from ..errors import TORCH, first_sentence, shown_path
 
 OWN = f"{Path(__file__).parents[1]}/"
-KEY = "a size that moves is the key of a dict, a set or an lru_cache there, and a file cannot look it up"
+KEY = "a dynamic size is used as a key of a dict, a set or an lru_cache there, and an exported model cannot look it up"
 INSTEAD_OF_KEY = (
-    "Compute what is kept there in each call, without the cache; in the place of a table write tests, `a if n > 4 else b`, "
-    "or index a tensor with the size"
+    "Compute the value in each call, without the cache. Replace a table by conditions, `a if n > 4 else b`, "
+    "or by a tensor that you index with the size"
 )
 NO_GRADIENT = "element 0 of tensors does not require grad"
-INSTEAD_OF_NO_GRADIENT = "an input of a file requires none. Begin with x = x.detach().requires_grad_(), under torch.enable_grad()"
+INSTEAD_OF_NO_GRADIENT = (
+    "the inputs of an exported model do not require gradients. Start with x = x.detach().requires_grad_(), under torch.enable_grad()"
+)
 NUMPY = f"{Path(numpy.__file__).parent}/"
 OF_NUMPY = re.compile(r"\bnumpy\b|\bnp\.|\bufunc\b")
 INSTEAD_OF_NUMPY = (
-    "NumPy is given a tensor or a size there, and a file cannot call NumPy. Use functions of torch, and of math for sizes. Put what torch "
-    "has no function for into a custom operator, torch.library.custom_op, and translate it with custom_translation_table"
+    "A tensor or a size is passed to NumPy there, and an exported model cannot call NumPy. Use PyTorch functions, and math for sizes. "
+    "If PyTorch has no such function, write a custom operator with torch.library.custom_op and translate it with custom_translation_table"
 )
 FOUND = re.compile(r"Found <class '(?P<kind>.+)'> in output, which is not a known type")
 
@@ -54,8 +56,8 @@ def listed(errors: Mapping[str, str]) -> str:
 def of_unknown_parts(kind: str) -> str:
     """Return what is said of a result of this class, which torch does not take apart."""
     return (
-        f"it returns a {kind}, of which torch does not know the parts. Return a tuple or a dict of its tensors, or register "
-        f"the class before: torch.export.register_dataclass({kind}) if it is a dataclass, else torch.utils._pytree.register_pytree_node"
+        f"the model returns a {kind}, which is not registered as a pytree. Return a tuple or a dict of its tensors, or register the class "
+        f"first: torch.export.register_dataclass({kind}) if it is a dataclass, otherwise torch.utils._pytree.register_pytree_node"
     )
 
 

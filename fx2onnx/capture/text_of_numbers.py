@@ -16,7 +16,7 @@ from .running.lines import line_of, outside
 from .running.refusal import SeenByRunsAlone
 
 NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
-INSTEAD = "a file has no text; compare the number itself, and print it outside the model"
+INSTEAD = "an exported model cannot make this text. Compare the number itself, and print it outside the model"
 OF_A_NUMBER = re.compile(r"[\W_x]*\d[\W\d_x]*")  # `3`, `[3]`, `224x224`
 NOT_THE_MODEL_S = ("/site-packages/", "/logging/")
 
@@ -35,9 +35,9 @@ def _refusing(plain: Callable[[Any], str]) -> Callable[[Any], str]:
         frame = sys._getframe(1)
         is_the_model_s = outside(frame) is frame and not any(part in frame.f_code.co_filename for part in NOT_THE_MODEL_S)
         if is_the_model_s and free_unbacked_symbols(number.node.expr):
-            raise SeenByRunsAlone(f"the text of a number that values decide is asked for at {line_of(frame)}: {INSTEAD}")
+            raise SeenByRunsAlone(f"a number that depends on tensor values is converted to text at {line_of(frame)}: {INSTEAD}")
         if is_the_model_s and any(map(OF_A_NUMBER.fullmatch, _texts(frame.f_code.co_consts))):
-            raise SeenByRunsAlone(f"the text of a size that moves is asked for at {line_of(frame)}, beside texts of numbers: {INSTEAD}")
+            raise SeenByRunsAlone(f"a dynamic size is converted to text at {line_of(frame)}, next to other texts of numbers: {INSTEAD}")
         return plain(number)
 
     return text

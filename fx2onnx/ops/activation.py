@@ -44,7 +44,7 @@ def leaky_relu(g: Graph, x: Tensor, slope: float = 0.01) -> Tensor:
 def rrelu(g: Graph, x: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False) -> Tensor:
     """rrelu(x, lower, upper) → LeakyRelu with the mean slope, in evaluation."""
     if training:
-        raise Untranslated("its slopes are random in training")
+        raise Untranslated("in training mode, its slopes are random: export it in evaluation mode")
     return leaky_relu(g, x, (lower + upper) / 2)
 
 

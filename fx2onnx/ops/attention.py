@@ -152,6 +152,6 @@ def flash_attention_for_cpu(
 def flex_attention(g: Graph, *_: object, **__: object) -> Tensor:
     """flex_attention kept whole → nothing: it takes functions, which a capture of the module calls."""
     raise Untranslated(
-        "it takes functions. Pass the module itself, without strict=True, so that they are called while it is captured; or call "
-        "scaled_dot_product_attention with a mask of the scores that score_mod adds and of the positions that mask_mod shows"
+        "its arguments are functions, which are only called during the capture of a module. Pass the module, without strict=True; or call "
+        "scaled_dot_product_attention with a mask that adds what score_mod adds and hides what mask_mod hides"
     )

@@ -93,7 +93,7 @@ def linear(g: Graph, x: Any, weight: Any, bias: Any = None) -> Pair:
 def added_product(g: Graph, c: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> Pair:
     """addmm(c, a, b), baddbmm(c, a, b), addmv(c, a, b) → products of real numbers, and sums."""
     if (beta, alpha) != (1, 1):
-        raise Untranslated("beta or alpha with complex numbers")
+        raise Untranslated("for complex numbers, beta and alpha must be 1")
     return plus(g, bilinear(g, aten.matmul.default, a, b), c)
 
 
@@ -103,7 +103,7 @@ def einsum(g: Graph, equation: str, operands: list[Any], path: Any = None) -> Pa
     if len(operands) == 1:
         return Pair(*(own_einsum(g, equation, [part_of(operands[0], part)]) for part in ("real", "imag")))
     if len(operands) > 2:
-        raise Untranslated("einsum of more than two complex operands")
+        raise Untranslated("einsum of complex tensors supports at most two operands")
     return _einsum_of_two(g, equation, *operands)
 
 
@@ -156,7 +156,7 @@ def div(g: Graph, a: Any, b: Any) -> Pair:
     """div(z, w) → z · conj(w) / |w|²; Div of both parts by a real number."""
     if isinstance(b, complex):
         if not b:
-            raise Untranslated("a division of complex numbers by 0")
+            raise Untranslated("division of complex numbers by 0 is not supported")
         return bilinear(g, aten.mul.Tensor, a, 1 / b)
     if not isinstance(b, Pair):
         made: Pair = by_parts(g, aten.div.Tensor, a, _in_its_dtype(g, b))

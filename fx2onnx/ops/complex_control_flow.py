@@ -85,4 +85,4 @@ def turns_(g: Graph, body: Module, count: Number, first: int, carried: Sequence[
 @translates_pairs(hop.while_loop, hop.scan, hop.map_impl, hop.associative_scan)
 def others(g: Graph, *_: Any, **__: Any) -> list[Any]:
     """while_loop, scan, map, associative_scan: complex numbers pass through none of them yet."""
-    raise Untranslated("complex numbers pass through it: hand it torch.view_as_real of them")
+    raise Untranslated("complex operands are not supported: pass torch.view_as_real of them")

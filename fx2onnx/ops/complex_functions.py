@@ -85,7 +85,7 @@ def pow_(g: Graph, base: Any, exponent: Any) -> Pair:
     if exponent == 0.5:
         return sqrt(g, base)
     if not isinstance(base, Pair) or not isinstance(exponent, (int, float)) or exponent <= 0:
-        raise Untranslated("a power of complex numbers that is no positive number: write torch.exp(w * torch.log(z))")
+        raise Untranslated("the exponent of complex numbers must be a constant positive number: write torch.exp(w * torch.log(z))")
     made = exponential(g, logarithm(g, base).map(lambda part: g.Mul(part, float(exponent))))
     nothing = g.Equal(length(g, base), 0.0)
     return made.map(lambda part: g.Where(nothing, g.scalar(0.0, part.dtype), part))

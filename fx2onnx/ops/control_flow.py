@@ -95,7 +95,7 @@ def _check_states(node: torch.fx.Node, body: Module) -> None:
     for position, state in enumerate(arguments[1]):
         later = zip(operands[position + 1 :], placeholders[position + 1 :], strict=True)
         if not placeholders[position].users and any(operand is state and placeholder.users for operand, placeholder in later):
-            raise Untranslated(f"torch.export mixes up the state with the tensor it starts from ({state}): start from a copy, init.clone()")
+            raise Untranslated(f"torch.export confuses the state with its initial tensor ({state}): pass a copy of it, init.clone()")
 
 
 @translates(hop.map_impl)

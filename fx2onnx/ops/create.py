@@ -164,5 +164,5 @@ def one_hot(g: Graph, x: Tensor, num_classes: Size = -1) -> Tensor:
 def resize(g: Graph, x: Tensor, size: Sequence[Size], memory_format: torch.memory_format | None = None) -> Tensor:
     """resize_(x, sizes) of a tensor without elements → zeros for what is not written yet."""
     if 0 not in x.sizes:
-        raise Untranslated("of a tensor that has elements, whose memory it would show in another order")
+        raise Untranslated("only a tensor without elements can be resized")
     return filled(g, size, 0, x.dtype)

@@ -17,7 +17,7 @@ def grouped_mm(
 ) -> Tensor:
     """_grouped_mm(x[rows, k], w[groups, k, n], ends[groups]) → Split into groups, MatMul for each, Concat; Pad for rows of no group."""
     if x.rank != 2 or weight.rank != 3 or offs is None or bias is not None or not isinstance(weight.sizes[0], int):
-        raise Untranslated("only rows in a known number of groups, without bias")
+        raise Untranslated("only 2-D rows (offs) with a constant number of groups and without bias are supported")
     ends, last = g.cast(offs, INT64), [2**63 - 1]
     lengths = g.Sub(ends, g.Concat([0], g.Slice(ends, [0], [-1], [0]), axis=0))
     rest = g.Sub(g.ints([x.sizes[0]]), g.Slice(ends, [-1], last, [0]))

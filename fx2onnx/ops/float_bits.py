@@ -47,7 +47,7 @@ def view_as_dtype(g: Graph, x: Tensor, dtype: torch.dtype) -> Tensor:
     if wanted == given:
         return x
     if not _fit(given, wanted):
-        raise Untranslated(f"ONNX cannot read the bits of {given.name} as {wanted.name}")
+        raise Untranslated(f"ONNX cannot reinterpret the bits of {given.name} as {wanted.name}")
     if given not in FLOATS and wanted not in FLOATS:
         return g.cast(x, wanted)
     if g.opset >= BITCAST_SINCE:

@@ -113,7 +113,7 @@ def _back(g: Graph, x: Tensor, dim: int, sizes: Sequence[Size]) -> Tensor:
 def _scaled(g: Graph, x: Tensor, n: Size, inverse: bool, norm: str | None) -> Tensor:
     way = norm or "backward"
     if way not in WAYS:
-        raise Untranslated(f"norm={norm!r}")
+        raise Untranslated(f"norm={norm!r} is not supported")
     if way == ("forward" if inverse else "backward"):
         return x
     if isinstance(n, int):

@@ -20,7 +20,7 @@ from .complex_parts import view_as_real
 def _window(g: Graph, window: Any, n_fft: int, win_length: int | None) -> Tensor | None:
     """The window in the middle of as many elements as a frame has; None where it is 1 everywhere."""
     if isinstance(window, Pair):
-        raise Untranslated("a window of complex numbers")
+        raise Untranslated("a complex window is not supported")
     shorter = n_fft if win_length is None else win_length
     if window is None:
         if shorter == n_fft:
@@ -51,7 +51,7 @@ def stft(
 ) -> Any:
     """stft(x, n_fft, hop, win, window, …) → Conv, whose kernels are the waves times the window."""
     if isinstance(x, Pair) or align_to_window:
-        raise Untranslated("stft of complex numbers, or aligned to its window")
+        raise Untranslated("complex input and align_to_window are not supported")
     bins = n_fft // 2 + 1 if onesided is not False else n_fft
     cos, sin = _waves(n_fft, bins)
     waves = g.const(torch.cat([cos, -sin])[:, None], x.dtype)  # (2·bins, 1, n_fft)
@@ -82,7 +82,7 @@ def istft(
 ) -> Tensor:
     """istft(z, n_fft, hop, win, window, …) → ConvTranspose, over that of the squared window: what frames overlap."""
     if return_complex:
-        raise Untranslated("istft that returns complex numbers")
+        raise Untranslated("return_complex=True is not supported")
     hop, dtype = hop_length or n_fft // 4, z.real.dtype
     waves, squared = _waves_back(g, n_fft, _window(g, window, n_fft, win_length), dtype)
     if z.sizes[-2] != n_fft // 2 + 1:  # torch takes half of both sides, too

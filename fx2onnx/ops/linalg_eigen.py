@@ -31,7 +31,7 @@ def svd(g: Graph, x: Tensor, full_matrices: bool = True, *, driver: str | None =
     """linalg_svd(A, full_matrices) → the function `svd`, Jacobi's rotations in two Loops; U by `geqrf` and `reflected`."""
     *batch, m, n = x.sizes
     if not (isinstance(m, int) and isinstance(n, int)) and m != n:
-        raise Untranslated("which of two moving axes is longer is not known: give the two sizes, or one name")
+        raise Untranslated("it is unknown which of two dynamic dimensions is larger: make them constant, or give them the same name")
     wide = m != n and m < n
     tall = turned(g, x) if wide else x
     made = _tall(g, flat(g, _double(g, tall)), full_matrices)
@@ -77,7 +77,7 @@ def singular_values(g: Graph, x: Tensor) -> Tensor:
 def cond(g: Graph, x: Tensor, p: float | None = None) -> Tensor:
     """linalg_cond(A, p) → the largest singular value by the smallest, for p of None and 2, or the other way round for −2."""
     if p not in (None, 2, -2):
-        raise Untranslated("a condition number by another norm than 2")
+        raise Untranslated("only the condition number for the 2-norm is supported (p=None, 2 or -2)")
     values = singular_values(g, x)
     ends = [g.Squeeze(g.Slice(values, [at], [stop], [-1]), [-1]) for at, stop in ((0, 1), (-1, 2**63 - 1))]
     return g.Div(*(ends if p != -2 else ends[::-1]))

@@ -46,7 +46,7 @@ def lu_factor_ex(g: Graph, x: Tensor, pivot: bool = True, check_errors: bool = F
 
 def _pivoted(pivot: bool) -> None:
     if not pivot:
-        raise Untranslated("without pivots, which torch does on a GPU only")
+        raise Untranslated("pivot=False is not supported (torch supports it only on a GPU)")
 
 
 @translates(aten.linalg_lu.default)

@@ -31,7 +31,7 @@ def orthogonal(g: Graph, vectors: Tensor, taus: Tensor, columns: Size) -> Tensor
 def qr(g: Graph, x: Tensor, mode: str = "reduced") -> list[Tensor]:
     """linalg_qr(A, mode) → the functions `geqrf` and `reflected`: a Loop over columns each."""
     if mode not in ("reduced", "complete", "r"):
-        raise Untranslated(f"mode={mode!r}")
+        raise Untranslated(f"mode={mode!r} is not supported")
     *batch, m, n = x.sizes
     vectors, taus = reflections(g, flat(g, x))
     rows = m if mode == "complete" else shortest(m, n)

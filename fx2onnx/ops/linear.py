@@ -32,7 +32,7 @@ def linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> T
 def matmul(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     """matmul(a, b), mm, bmm, mv, dot → MatMul; vectors that may meet an empty axis as matrices: Unsqueeze, MatMul, Squeeze."""
     if a.dtype == BOOL:
-        raise Untranslated("torch has no product of boolean matrices")
+        raise Untranslated("torch does not multiply boolean matrices")
     if _all_filled(a, b) or a.rank == b.rank == 1:
         return g.MatMul(a, b)
     if a.rank == 1:
@@ -174,7 +174,7 @@ def cross(g: Graph, a: Tensor, b: Tensor, dim: int | None = None) -> Tensor:
 def matrix_power(g: Graph, x: Tensor, n: int) -> Tensor:
     """matrix_power(x, n) → MatMul with squares, log₂(n) times."""
     if n <= 0:
-        raise Untranslated("powers below 1 need an inverse or an identity matrix")
+        raise Untranslated("only powers from 1 are supported: use torch.linalg.inv for negative ones, and torch.eye for 0")
     square = x
     while n % 2 == 0:
         square, n = g.MatMul(square, square), n // 2

@@ -31,7 +31,7 @@ def linear_cross_entropy(
 ) -> list[Tensor | None]:  # fmt: skip
     """linear_cross_entropy(x, w, y, b?, …) → linear and cross_entropy_loss, of the whole batch at once; without gradients."""
     if any(user.args[1] != 0 and user.users for user in g.at.users):
-        raise Untranslated("its gradients are read: only its first result is translated")
+        raise Untranslated("only its first result is translated, but its gradients are used")
     found = _loss(g, x, linear_weight, target, bias, weight, REDUCTIONS[reduction], ignore_index, label_smoothing)
     return [found, None, None, None]
 
@@ -49,6 +49,6 @@ def _loss(
     reduction: int, ignore_index: int, label_smoothing: float,
 ) -> Tensor:  # fmt: skip
     if target.dtype in FLOATS:
-        raise Untranslated("probabilities as the target")
+        raise Untranslated("probabilities as the target are not supported")
     logits = g.sized(linear(g, x, linear_weight, bias), (x.sizes[0], linear_weight.sizes[0]))
     return cross_entropy_loss(g, logits, target, weight, reduction, ignore_index, label_smoothing)

@@ -29,7 +29,7 @@ def each(value: Ints, axes: int) -> list[int]:
     """
     values = spread(value, axes)
     if not all(isinstance(v, int) for v in values):
-        raise Untranslated(f"{value} depends on the input, where ONNX takes a constant")
+        raise Untranslated(f"{value} depends on the input, but ONNX needs a constant")
     return values
 
 

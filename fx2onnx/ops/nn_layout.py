@@ -102,7 +102,7 @@ def embedding_bag(
 ) -> list[Tensor | None]:
     """embedding_bag(weight, indices, offsets, …, mode) → Gather, and ScatterElements that adds (or takes the maximum) by bag."""
     if any(user.args[1] != 0 and user.users for user in g.at.users):
-        raise Untranslated("only its first result is translated")
+        raise Untranslated("only its first result is translated, but others are used")
     rows = g.Gather(weight, indices)
     if per_sample_weights is not None:
         rows = g.Mul(rows, g.Unsqueeze(per_sample_weights, [1]))

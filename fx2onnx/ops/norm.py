@@ -238,7 +238,7 @@ def _with_affine(
 ) -> tuple[Tensor, list[Tensor]]:
     """Return x, its scale and its shift in the widest dtype among them."""
     if x.rank < 2:
-        raise Untranslated("its input has no axis of channels")
+        raise Untranslated("its input has no channel dimension")
     dtype = wider(x, weight, bias, running_mean)
     return g.cast(x, dtype), [given_or_neutral(g, v, one, [x.sizes[1]], dtype) for v, one in ((weight, 1), (bias, 0))]
 

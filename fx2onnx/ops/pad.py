@@ -87,7 +87,7 @@ def circular_pad(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
     if g.opset >= 19 and (never_empty(x, range(x.rank)) or not known):
         return _wrapped(g, x, pad)
     if not known:
-        raise Untranslated("circular padding of a width that is not known needs opset 19")
+        raise Untranslated("circular padding by a width that is not constant needs opset 19 or later")
     for begin, end, axis in zip(*_by_axis(x, pad), strict=True):
         inner = g.Slice(x, [max(-begin, 0)], [min(end, 0) or END], [axis]) if begin < 0 or end < 0 else x
         ends = [g.Slice(inner, [-begin], [END], [axis])] if begin > 0 else []

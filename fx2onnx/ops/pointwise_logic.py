@@ -90,7 +90,7 @@ def _shifted(g: Graph, x: Tensor, count: Tensor, direction: str) -> Tensor:
 def _integers(g: Graph, a: Operand, b: Operand) -> list[Tensor]:
     values = g.promote(a, b)
     if values[0].dtype in FLOATS:
-        raise Untranslated("shifts of floating-point numbers")
+        raise Untranslated("bit shifts of floating-point numbers are not supported")
     return values
 
 

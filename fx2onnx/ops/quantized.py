@@ -167,12 +167,12 @@ def _on_grid(g: Graph, x: Tensor, dtype: ir.DataType, of_nan: int) -> Tensor:
 
 def _stored(dtype: torch.dtype) -> ir.DataType:
     if dtype not in STORED:
-        raise Untranslated(f"{dtype} is no quantised type that ONNX Runtime has kernels for: {' and '.join(map(str, STORED))} are")
+        raise Untranslated(f"ONNX Runtime has no kernels for {dtype}: use {' or '.join(map(str, STORED))}")
     return onnx_dtype(STORED[dtype])
 
 
 def _whole(g: Graph, dtype: torch.dtype) -> ir.DataType:
     kind = onnx_dtype(dtype)
     if kind not in (*NARROW, *(SHORT if g.opset >= SHORT_SINCE else ())):
-        raise Untranslated(f"QuantizeLinear of opset {g.opset} knows no {dtype}")
+        raise Untranslated(f"QuantizeLinear of opset {g.opset} does not support {dtype}")
     return kind

@@ -129,7 +129,7 @@ def multinomial(g: Graph, p: Tensor, samples: Size, replacement: bool = False, g
         gumbel = g.Neg(g.Log(g.Neg(g.Log(g.Max(noise, 1e-20)))))
         return g.op("TopK", g.Add(logs, g.cast(gumbel, p.dtype)), [samples], axis=-1, outputs=2)[1]
     if not isinstance(samples, int):
-        raise Untranslated("the number of samples depends on the input")
+        raise Untranslated("without replacement, the number of samples must not depend on the input")
     rows = logs if p.rank == 2 else g.Unsqueeze(logs, [0])
     made = g.Multinomial(g.cast(rows, FLOAT), sample_size=samples)
     return made if p.rank == 2 else g.Squeeze(made, [0])

@@ -137,7 +137,9 @@ def _projected_layer(
     """
     recurrent, projections = (_known([direction[i] for direction in weights], g) for i in (1, -1))
     if bool((torch.linalg.cond(projections) > WELL_CONDITIONED).any()):
-        raise Untranslated("the hidden state is projected by weights whose rows hardly differ, which ONNX has no operator for")
+        raise Untranslated(
+            "ONNX has no operator for proj_size, and it cannot be replaced because the rows of the projection are nearly dependent"
+        )
 
     def weight(values: torch.Tensor) -> Tensor:
         return g.initializer(g.shared.names.unique(f"{weights[0][-1].name}/packed"), values.to(torch.float32))
@@ -153,7 +155,7 @@ def _known(weights: Sequence[Tensor], g: Graph) -> torch.Tensor:
     """Return the numbers of weights, (directions, …), in float64."""
     data = [tensor for weight in weights if (tensor := _data(g, weight)) is not None]
     if len(data) != len(weights):
-        raise Untranslated("the hidden state is projected by weights that are computed, which ONNX has no operator for")
+        raise Untranslated("ONNX has no operator for proj_size, and it can be replaced only if the weights are constant")
     return torch.stack(data).double()
 
 

@@ -57,7 +57,7 @@ def matrix_norm(
     if ord in ("nuc", 2, -2):
         return _by_singular_values(g, x, ord, (rows, columns), keepdim)
     if ord not in (1, -1, math.inf, -math.inf):
-        raise Untranslated(f"the matrix norm {ord}")
+        raise Untranslated(f"the matrix norm {ord} is not supported")
     summed, found = (rows, columns) if abs(ord) == 1 else (columns, rows)
     sums = reduced(g, "ReduceL1", x, [summed], True)
     largest = extreme(g, "ReduceMax" if ord > 0 else "ReduceMin", sums, [found], True)

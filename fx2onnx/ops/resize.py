@@ -44,7 +44,7 @@ def _check_sizes(g: Graph, x: Tensor, scales: Sequence[float | None]) -> None:
         return
     for size, wanted, scale in zip(x.sizes[2:], g.sizes[2:], scales, strict=True):
         if not isinstance(size, int) or scale is None or wanted != int(size * scale):
-            raise Untranslated("it is given sizes, and scales that are not known to lead to them")
+            raise Untranslated("the scales may not lead to the sizes that are passed as well: pass only one of them")
 
 
 @translates(
@@ -154,7 +154,7 @@ def _corners(align_corners: bool) -> str:
 def grid_sampler(g: Graph, x: Tensor, grid: Tensor, mode: int, padding: int, align_corners: bool) -> Tensor:
     """grid_sampler(x, grid, mode, padding, align_corners) → GridSample, whose modes have other names from opset 20 on."""
     if x.rank == 5 and g.opset < 20:
-        raise Untranslated("opset 20 is the first whose GridSample takes volumes")
+        raise Untranslated("5-D inputs need opset 20 or later")
     name = GRID_MODES[g.opset >= 20][mode]
     return g.GridSample(x, grid, mode=name, padding_mode=PADDINGS[padding], align_corners=align_corners)
 

@@ -28,7 +28,9 @@ def antialiased_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corn
 def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
     """_upsample_bilinear2d_aa(x, size, align_corners, scale…) → the same; torch steps by the scales, whatever size is asked for."""
     if x.dtype not in FLOATS:
-        raise Untranslated("antialiasing of integers, which torch weighs and rounds as integers")
+        raise Untranslated(
+            "antialiasing of integer images is not supported, because torch uses integer arithmetic for it: convert them to float"
+        )
     given, kind = dict(enumerate(scales, 2)), DOUBLE if x.dtype == DOUBLE else FLOAT
     rows, columns = (_weights(g, x.sizes[axis], g.sizes[axis], align_corners, given.get(axis), kind) for axis in (2, 3))
     return along_rows(g, x, rows, along_columns(g, x, columns))
@@ -53,7 +55,7 @@ def _weights(g: Graph, size: Size, wanted: Size, align_corners: bool, scale: flo
     if isinstance(size, int) and isinstance(wanted, int):
         return g.const(_made_by_torch(getattr(aten, name).default, size, wanted, align_corners, scale), kind)
     if scale is not None and g.overload._overloadname == "default":
-        raise Untranslated("it is given sizes, and scales that are not known to lead to them")
+        raise Untranslated("the scales may not lead to the sizes that are passed as well: pass only one of them")
     return _made_by_graph(g, size, wanted, _step(g, size, wanted, align_corners, scale, kind), "bicubic" in name)
 
 

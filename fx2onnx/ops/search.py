@@ -79,7 +79,7 @@ def _range(g: Graph, x: Tensor, low: float, high: float) -> tuple[Tensor, Tensor
     if low != high:
         return g.const(low, x.dtype), g.const(high, x.dtype)
     if (low, high) != (0, 0) or x.dtype not in FLOATS:
-        raise Untranslated("an empty range that is not 0 to 0, or integers without a range")
+        raise Untranslated("min == max is supported only if both are 0 and the input is floating-point")
     least, most = g.ReduceMin(x, keepdims=0), g.ReduceMax(x, keepdims=0)
     same = g.cast(g.Equal(least, most), x.dtype)
     return g.Sub(least, same), g.Add(most, same)

@@ -41,7 +41,7 @@ def _borders(g: Graph, lengths: Tensor | None, offsets: Tensor | None) -> tuple[
         offsets = g.cast(offsets, INT64)
         return g.Slice(offsets, [0], [-1], [-1]), g.Slice(offsets, [1], [END], [-1])
     if lengths is None:
-        raise Untranslated("without lengths or offsets")
+        raise Untranslated("it needs lengths or offsets")
     lengths = g.cast(lengths, INT64)
     ends = g.CumSum(lengths, g.const(-1, INT64))
     return g.Sub(ends, lengths), ends

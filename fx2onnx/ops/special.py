@@ -322,7 +322,7 @@ def _trigamma(g: Graph, x: Tensor) -> Tensor:
 def polygamma(g: Graph, n: Operand, x: Tensor) -> Tensor:
     """polygamma(n, x) → digamma(x), its derivative, then ±n!·ζ(n + 1, x)."""
     if not isinstance(n, int):
-        raise Untranslated("an order that moves")
+        raise Untranslated("its order must be constant")
     x = g.cast(x, DOUBLE)
     if n < 2:
         return _trigamma(g, x) if n else _digamma(g, x)

@@ -57,11 +57,11 @@ def _start(x: torch.Tensor, offset: Size | None) -> int:
     """
     stored = x.untyped_storage().nbytes() if isinstance(x, torch.Tensor) else -1
     if isinstance(stored, int) and stored < 0:
-        raise Untranslated("strides over a memory that is not known where sizes move")
+        raise Untranslated("the size of its memory is unknown, because of dynamic dimensions")
     start = 0 if offset is None else sympy.sympify(offset - expression(x.storage_offset()))
     ends = statically_known_true(stored == (x.storage_offset() + x.numel()) * x.itemsize)
     if not ends or not _in_order(x) or not isinstance(start, (int, sympy.Integer)) or start < 0:
-        raise Untranslated("strides over memory of which its tensor shows a part, or in another order: call it on the whole, or use slices")
+        raise Untranslated("its tensor is only a part of its memory, or in another order: call it on the whole tensor, or use slices")
     return int(start)
 
 

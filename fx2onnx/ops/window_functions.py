@@ -77,5 +77,5 @@ def bartlett_window(g: Graph, length: Size, periodic: bool = True, dtype: torch.
 def kaiser_window(g: Graph, length: Size, periodic: bool = True, beta: float = 12.0, dtype: torch.dtype | None = None) -> Tensor:
     """kaiser_window(length, periodic, beta) → a constant."""
     if not isinstance(length, int):
-        raise Untranslated("a length that moves")
+        raise Untranslated("its length must be constant")
     return g.const(torch.kaiser_window(length, periodic, beta, dtype=torch.float32), g.dtype)

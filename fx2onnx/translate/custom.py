@@ -35,10 +35,12 @@ def _operator(key: Any) -> Any:
     if isinstance(key, (torch._ops.OpOverload, torch._ops.HigherOrderOperator, FunctionType, BuiltinFunctionType)):
         return key
     if not isinstance(key, torch._ops.OpOverloadPacket):
-        raise TypeError(f"custom_translation_table: {key!r} is no operator of torch; give one like torch.ops.aten.add.Tensor")
+        raise TypeError(f"custom_translation_table: {key!r} is not an operator of torch; pass one such as torch.ops.aten.add.Tensor")
     overloads = key.overloads()
     if len(overloads) != 1:
-        raise ValueError(f"custom_translation_table: {key} has the overloads {', '.join(overloads)}; name one, like {key}.{overloads[0]}")
+        raise ValueError(
+            f"custom_translation_table: {key} has several overloads ({', '.join(overloads)}); pass one, such as {key}.{overloads[0]}"
+        )
     return getattr(key, overloads[0])
 
 
@@ -48,7 +50,7 @@ def _translation(key: Any, value: Any) -> Translation:
             raise ValueError(f"custom_translation_table: the list of functions for {key} is empty")
         return first_that_fits([_translation(key, part) for part in value])
     if not callable(value):
-        raise TypeError(f"custom_translation_table: the value for {key} is {value!r}, which cannot be called")
+        raise TypeError(f"custom_translation_table: the value for {key} is {value!r}, which is not callable")
     if not is_own_kind(value):
         return from_onnxscript(value, local=True)
     return _called_as_declared(value, key) if isinstance(key, torch._ops.OpOverload) else value
@@ -67,9 +69,7 @@ def _called_as_declared(function: Callable[..., Any], operator: torch._ops.OpOve
         try:
             signature.bind(g, *args, **kwargs)
         except TypeError as error:
-            told = (
-                f"the function given for it, {function.__name__}{signature}, does not take what {operator._schema} is called with: {error}"
-            )
+            told = f"its function {function.__name__}{signature} does not accept the arguments of {operator._schema}: {error}"
             raise BrokenTranslation(told) from error
         return function(g, *args, **kwargs)
 
@@ -106,14 +106,14 @@ def from_onnxscript(function: Callable[..., Any], local: bool = False) -> Transl
 
 
 def _by_onnxscript(function: Callable[..., Any], local: bool, g: Graph, *args: Any, **kwargs: Any) -> Any:
-    with needed_package("onnxscript", "the function given for it"):
+    with needed_package("onnxscript", "its function in custom_translation_table"):
         from .onnxscript_functions import translation_of
     try:
         return translation_of(function, local)(g, *args, **kwargs)
     except Untranslated as error:
         if _refused_on_purpose(error):
             raise
-        raise BrokenTranslation(f"{error} (in the function given for it)") from error
+        raise BrokenTranslation(f"{error} (in its function in custom_translation_table)") from error
 
 
 def _refused_on_purpose(error: BaseException) -> bool:

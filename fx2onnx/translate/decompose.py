@@ -108,7 +108,7 @@ def _results(node: torch.fx.Node, made: Any, new: list[Any]) -> Any:
     """The results and then the new values of what is changed, as the interpreter takes them; it names what is new after the node."""
     for value, fake in zip(pytree.tree_leaves(made), pytree.tree_leaves(node.meta["val"]), strict=False):
         if isinstance(value, Tensor) and isinstance(fake, torch.Tensor) and not _may_equal(value.known_sizes, sizes_of(fake)):
-            raise Untranslated(f"its decomposition gives {value.known_sizes} where the operator gives {sizes_of(fake)}")
+            raise Untranslated(f"its decomposition has the sizes {value.known_sizes}, but the operator has {sizes_of(fake)}")
         if isinstance(value, Tensor) and value.producer() is not None and value.name.startswith(f"{node.name}/"):
             value.shape = None
     if not new:
@@ -152,7 +152,7 @@ def traced(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule
             raise Untranslated(f"its decomposition fails: {type(error).__name__}: {str(error).partition(chr(10))[0]}") from error
     for decision in decisions:
         if not _always(decision, mode.shape_env):
-            raise Untranslated(f"its decomposition holds for some sizes only: {decision}")
+            raise Untranslated(f"its decomposition is valid only for some sizes: {decision}")
     module.graph.eliminate_dead_code()
     return module
 
@@ -208,7 +208,7 @@ def _untouched(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]:
         sizes.var_to_range.update(ranges)
         sizes._replacements_version_counter += 1
         sizes._version_counter += 1
-        raise Untranslated("its decomposition changes what is known of the sizes")
+        raise Untranslated("its decomposition adds constraints on sizes")
 
 
 def _always(decision: Any, sizes: ShapeEnv) -> bool:

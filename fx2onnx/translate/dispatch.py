@@ -23,7 +23,7 @@ from .registry import OF_QUANTIZED
 
 NOT_TRANSLATED = (Untranslated, Unrunnable, UnknownSymbol)
 FALLBACKS = ("torchlib", "decomposed")
-_OF_QUANTIZED = "no translation for quantised tensors: dequantize() them before"
+_OF_QUANTIZED = "no translation for quantised tensors: call dequantize() first"
 Source = Callable[[torch.fx.Node], Translation | None]
 
 
@@ -61,7 +61,7 @@ class Dispatch:
                 continue
             self.used.setdefault(source, []).append(node)
             return made
-        missing = "no translation" if self.fallbacks else "no translation in the table, and fallback=False"
+        missing = "no translation" if self.fallbacks else "no translation by to_onnx or custom_translation_table, and fallback=False"
         raise Untranslated("; ".join(reasons) or (_OF_QUANTIZED if quantized else missing))
 
     def knows(self, node: torch.fx.Node) -> bool:
@@ -120,4 +120,4 @@ def _why(g: Graph, source: str, given: Iterable[Any], error: Exception) -> str:
         return str(error) if source == "own" else f"{error} ({source})"
     if not moving or source == "custom":
         raise error
-    return f"it takes a plain number, and {' and '.join(moving)} moves{'' if source == 'own' else f' ({source})'}"
+    return f"it needs a constant number, but {' and '.join(moving)} is dynamic{'' if source == 'own' else f' ({source})'}"

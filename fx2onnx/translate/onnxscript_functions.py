@@ -164,12 +164,12 @@ def _ours(g: Graph, made: Any, recorded: Sequence[ir.Node]) -> Any:
     if isinstance(made, (list, tuple)):
         parts = [_single(g, part, value) for part, value in zip(made, _listed(expected), strict=False)]
         if len(made) != len(_listed(expected)):
-            raise Untranslated(f"the onnxscript function gives {len(made)} results, the operator {len(_listed(expected))}")
+            raise Untranslated(f"the onnxscript function returns {len(made)} results, but the operator has {len(_listed(expected))}")
         return parts if isinstance(expected, (list, tuple)) else parts[0]
     if isinstance(expected, (list, tuple)) and isinstance(made, Traced) and made.sequence:
         return [schema_nodes.node(g, "", "SequenceAt", [made.ours, g.const(i, torch.int64)], {}, 1)[0] for i in range(len(expected))]
     if len(_listed(expected)) != 1:
-        raise Untranslated(f"the onnxscript function gives 1 result, the operator {len(_listed(expected))}")
+        raise Untranslated(f"the onnxscript function returns 1 result, but the operator has {len(_listed(expected))}")
     part = _single(g, made, _listed(expected)[0])
     return [part] if isinstance(expected, (list, tuple)) else part
 

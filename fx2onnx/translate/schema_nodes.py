@@ -32,7 +32,7 @@ def node(g: Graph, domain: str, op_type: str, operands: Sequence[Any], attribute
     if domain == "" and op_type == "Constant":
         return [constant(g, given)]
     if any(isinstance(value, (ir.Graph, onnx.GraphProto)) for value in given.values()):
-        raise Untranslated(f"the onnxscript function has a graph inside a {op_type}")
+        raise Untranslated(f"the onnxscript function calls {op_type} with a subgraph, which is not supported")
     if domain:
         return g.node(domain, op_type, operands, given, outputs)
     given = _in_opset(g.opset, op_type, given)
@@ -42,7 +42,7 @@ def node(g: Graph, domain: str, op_type: str, operands: Sequence[Any], attribute
         return [_of_sequence(g, op_type, operands, given)]
     _check_types(op_type, g.opset, operands)
     if output_types("", op_type, g.opset, operands, given, outputs)[0] is None:
-        raise Untranslated(f"the onnxscript function calls {op_type}, whose type is not known before it runs")
+        raise Untranslated(f"the onnxscript function calls {op_type}, whose output type cannot be inferred")
     return g.runnable_node(op_type, operands, given, outputs)
 
 
@@ -67,10 +67,10 @@ def constant(g: Graph, attributes: Mapping[str, Any]) -> Tensor:
     if name == "value":
         tensor = value if isinstance(value, ir.TensorProtocol) else ir.tensor(value)
         if tensor.dtype not in TORCH:
-            raise Untranslated(f"the onnxscript function has a constant of type {tensor.dtype.name}")
+            raise Untranslated(f"the onnxscript function has a constant of the unsupported type {tensor.dtype.name}")
         return g.const(tensor.numpy(), tensor.dtype)
     if "string" in name:
-        raise Untranslated("the onnxscript function has a constant that is a text")
+        raise Untranslated("the onnxscript function has a string constant, which is not supported")
     return g.const(list(value) if name.endswith("s") else value, ir.DataType.FLOAT if "float" in name else ir.DataType.INT64)
 
 
@@ -83,10 +83,10 @@ def _in_opset(opset: int, op_type: str, given: dict[str, Any]) -> dict[str, Any]
     if op_type == "GridSample" and opset >= 20 and "mode" in given:
         given = {**given, "mode": RENAMED_MODES.get(given["mode"], given["mode"])}
     if opset >= CHANGED_MEANING.get(op_type, opset + 1):
-        raise Untranslated(f"the onnxscript function is written for opset {WRITTEN_IN}, and {op_type} changed since")
+        raise Untranslated(f"the onnxscript function is written for opset {WRITTEN_IN}, but {op_type} has changed since then")
     known = schema_of(op_type, opset).attributes
     if unknown := [name for name in given if name not in known]:
-        raise Untranslated(f"{op_type} has no attribute {unknown[0]} in opset {opset}")
+        raise Untranslated(f"in opset {opset}, {op_type} has no attribute {unknown[0]}")
     return given
 
 
@@ -104,7 +104,9 @@ def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
             continue
         first = bound.setdefault(declared.type_str, operand.dtype) if declared.is_homogeneous else operand.dtype
         if first != operand.dtype or type_name(operand.dtype) not in declared.types:
-            raise Untranslated(f"the onnxscript function calls {op_type} with {operand.dtype.name}, which it does not take there")
+            raise Untranslated(
+                f"the onnxscript function calls {op_type} with an input of type {operand.dtype.name}, which the schema does not allow"
+            )
 
 
 def inlined(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
@@ -135,7 +137,7 @@ def local_call(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[
     captured = captured if isinstance(captured, (tuple, list)) else [captured]
     main = _body(function)
     if len(main.outputs) != len(captured):
-        raise Untranslated(f"the onnxscript function gives {len(main.outputs)} results, the operator {len(captured)}")
+        raise Untranslated(f"the onnxscript function returns {len(main.outputs)} results, but the operator has {len(captured)}")
     for body in (main, *map(_body, function.function_ir.get_called_functions().values())):
         _check_opset(g.opset, body)
         g.shared.domains.setdefault(body.domain, 1)

@@ -50,7 +50,7 @@ REFUSED = frozenset(name for names in WRONG_IN_TORCHLIB.values() for name in nam
 
 @cache
 def _registry(opset: int) -> ONNXRegistry:
-    with needed_package("onnxscript", "asking torchlib for a translation"):
+    with needed_package("onnxscript", "the fallback to torchlib"):
         import onnxscript  # noqa: F401 - so that its absence is told from any other
         from torch.onnx._internal.exporter._registration import ONNXRegistry
     with logged_from(logging.ERROR, ONNXRegistry.__module__):  # it warns that torchvision is missing
@@ -90,7 +90,7 @@ def _typed(translation: Translation, g: Graph, *args: Any, **kwargs: Any) -> Any
             continue
         wanted = onnx_dtype(fake.dtype)
         if value.dtype != wanted and (wanted in FLOATS or value.dtype == ir.DataType.BOOL):
-            raise Untranslated(f"torchlib computes it in {value.dtype.name}, torch in {wanted.name}")
+            raise Untranslated(f"torchlib computes it in {value.dtype.name}, but torch computes it in {wanted.name}")
     return made
 
 

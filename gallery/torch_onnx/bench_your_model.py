@@ -48,8 +48,8 @@ benchmark = bench(
 benchmark
 
 # %%
-# The legacy exporter ("torchscript") traced the branch of its example, so its model is wrong for eight rows. The table shows its time,
-# but the ranking ignores it:
+# The legacy exporter ("torchscript") traced the branch of its example, so its model is right for the example and wrong for eight rows. This
+# outcome is called ``frozen``. The table shows the model's time, but the ranking ignores it:
 
 outcomes = {name: str(way.outcome) for name, way in benchmark.ways().items()}
 assert outcomes == {"eager": "ok", "to_onnx": "ok", "torchscript": "frozen"}

@@ -62,11 +62,11 @@ assert isinstance(compared["torch.export"].error, GuardOnDataDependentSymNode)
 compared
 
 # %%
-# ``torch.export`` refuses the model, and so does ``torch.onnx.export`` ("dynamo"), which uses it. During capture, tensors have shapes but
-# no values. ``u0`` stands for the unknown result of ``x.sum() > 0``, so Python can't decide which branch to run.
+# ``torch.export`` refuses the model in the capture, and so does ``torch.onnx.export`` ("dynamo"), which uses it. During capture, tensors
+# have shapes but no values. ``u0`` stands for the unknown result of ``x.sum() > 0``, so Python can't decide which branch to run.
 #
 # The legacy exporter (``dynamo=False``, "torchscript" in the table) traces the model with the values of the example. It follows the warm
-# branch, records only that branch, and just emits a warning:
+# branch and records only that branch, so its model is ``wrong`` for other values. It doesn't raise an error, but only emits a warning:
 
 messages = compared["torchscript"].said
 (warning,) = [line for line in messages if line.startswith("TracerWarning")]

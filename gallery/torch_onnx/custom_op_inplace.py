@@ -57,8 +57,8 @@ assert set(compared["torchscript"].artifact.stats().ops) == {"Gemm", "Constant",
 compared
 
 # %%
-# ``to_onnx`` needs a translation. ``torch.onnx.export`` ("dynamo") stops with a ``KeyError`` whose key is a method. The legacy exporter
-# ("torchscript") writes a wrong model: it drops the clipping, because nothing uses the operator's output.
+# ``to_onnx`` fails because it has no translation for the operator. ``torch.onnx.export`` ("dynamo") stops with a ``KeyError`` whose key is
+# a method. The legacy exporter ("torchscript") writes a wrong model: it drops the clipping, because nothing uses the operator's output.
 #
 # Why: auto_functionalized_v2
 # ---------------------------

@@ -69,8 +69,8 @@ assert report.outcome == "frozen"
 report
 
 # %%
-# The model is right for five rows. It returns only the first five of nine, and ONNX Runtime raises an error for one row. The size of the
-# example doesn't reveal this.
+# The report is ``frozen``, which means right at the size of the export and wrong at another. The model is right for five rows, but for nine
+# it returns only the first five, and for one row ONNX Runtime raises an error. A test with the size of the example doesn't reveal this.
 
 # %%
 # What works: one Scan

@@ -48,8 +48,9 @@ assert compared.outcomes() == {
 compared
 
 # %%
-# ``torch.export`` and ``torch.onnx.export`` ("dynamo") refuse the model. The legacy exporter ("torchscript") declares a dynamic *batch*,
-# and its model runs at seven rows, but the last three rows have no ``sin``.
+# ``torch.export`` and ``torch.onnx.export`` ("dynamo") refuse the model. The model of the legacy exporter ("torchscript") is ``frozen``,
+# which means right at the size of the export and wrong at another. It declares a dynamic *batch* and runs at seven rows, but the last three
+# rows have no ``sin``.
 #
 # Why the batch size is fixed
 # ---------------------------
@@ -58,8 +59,8 @@ compared
 show.program(torch.export.export(model, samples[0]))
 
 # %%
-# The graph can't run a fifth iteration. ``torch.export`` detects that the loop fixed the batch size and raises an error. A trace doesn't
-# detect it.
+# The graph can't run a fifth iteration. ``torch.export`` detects that the loop fixed the batch size, and raises an error. The legacy
+# exporter doesn't detect it.
 
 with expect_failure(torch._dynamo.exc.UserError, match="specialized it to be a constant"):
     torch.export.export(model, samples[0], dynamic_shapes=({0: torch.export.Dim.DYNAMIC},))

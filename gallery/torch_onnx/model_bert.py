@@ -108,7 +108,7 @@ assert (by_name.pooler_output - by_position.pooler_output).abs().max() > 0.1
 # ------------------------------
 # The model from ``torch.onnx.export`` is right at every size above. ``verify`` reports *wrong* because of a mask of zeros, which it tries
 # itself. Some servers add such rows to fill a batch. For such a row, attention returns zeros in eager, and the mean of all tokens in the
-# model from ``torch.onnx.export``:
+# model from ``torch.onnx.export``. In the report below, this row is ``frozen`` (wrong at another size), although the size isn't the cause:
 
 padding_only = texts(6, 0)
 reports = {

@@ -56,9 +56,9 @@ compared["pooled to 3 × 3"]
 # %%
 # Why: pooling windows that depend on the image size
 # --------------------------------------------------
-# A mean over the whole image is a single node for every size. ONNX has no node for pooling windows whose size depends on the image.
-# ``torch.onnx.export`` ("dynamo") writes the windows of the example, although its model declares *height* and *width* as dynamic.
-# ``to_onnx`` computes the windows:
+# A mean over the whole image is a single node for every size. But ONNX has no node for pooling windows whose size depends on the image.
+# ``torch.onnx.export`` ("dynamo") therefore writes the windows of the example, although its model declares *height* and *width* as dynamic.
+# That's why the model is ``frozen``: right at the size of the export, and wrong at others. ``to_onnx`` computes the windows:
 
 show.table(
     [

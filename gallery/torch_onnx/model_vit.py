@@ -75,8 +75,9 @@ assert fixed.outcomes() == {"dynamo": "narrow", "to_onnx": "ok"}
 fixed
 
 # %%
-# The model from ``torch.onnx.export`` ("dynamo") declares *height* and *width* as dynamic, but accepts only 4 × 4 patches. ``to_onnx``
-# also runs the model at other sizes, and writes both branches of the size test.
+# The model from ``torch.onnx.export`` ("dynamo") is ``narrow``: it declares *height* and *width* as dynamic, but accepts only 4 × 4
+# patches, and raises an error for other sizes. ``to_onnx`` also runs the model at other sizes, so it can write both branches of the size
+# test.
 #
 # Why: transformers skips the interpolation
 # -----------------------------------------
@@ -103,9 +104,9 @@ compared
 # %%
 # 35 is not a multiple of 8. Eager ignores the remaining pixels, and so do the ONNX models.
 #
-# ``torch.export`` alone is stricter. It adds a guard for the branch of the example, so its program rejects images with 16 patches,
-# including the training size. An ONNX model has no guards. That is an advantage here, because verifying shows that both branches give the
-# same result:
+# ``torch.export`` alone is stricter. It adds a guard for the branch of the example, so its program is ``narrow``: it rejects images with 16
+# patches, including the training size. An ONNX model has no guards. That is an advantage here, because the verification above shows that
+# the resize gives the right result for 16 patches too:
 
 captured = compare(model, [example, known], dynamic_shapes=free, exporters=("torch.export",))
 assert captured.outcomes() == {"torch.export": "narrow"}

@@ -124,7 +124,7 @@ show.table([{"collision": title, **result} for title, result in outcomes.items()
 assert [result["to_onnx"] for result in outcomes.values()] == ["convert"] * 3 + ["ok"] * 3
 assert outcomes["two outputs alike"]["dynamo"] == "convert"
 assert "ok" not in [result["dynamo"] for result in outcomes.values()]
-with expect_failure(NameCollision, match="asked for more than once"):
+with expect_failure(NameCollision, match="used more than once"):
     names("to_onnx", **collisions["an output like an input"])
 
 # %%

@@ -2,9 +2,8 @@
 How do I export pairwise distances (torch.cdist) to ONNX?
 =========================================================
 
-Export the distances between all pairs of rows of two tensors, with dynamic row counts. This recipe compares a Python loop with five ways
-that avoid it: ``scan``, broadcasting, ``vmap``, ``torch.cdist``, and a matrix product. They differ in which exporters support them, in
-memory, and in precision far from the origin.
+Export the distances between all pairs of rows of two tensors, with dynamic row counts. Replace a Python loop by ``scan``, broadcasting,
+``vmap``, ``torch.cdist``, or a matrix product. These ways differ in supported exporters, memory, and precision far from the origin.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -37,8 +36,8 @@ dynamic = ({0: "rows"}, {0: "others"})
 # What goes wrong: a Python loop over rows
 # ----------------------------------------
 # Capturing the model runs the loop five times, once for each row of the example, so the row count becomes a constant. ``torch.export``
-# and ``torch.onnx.export`` ("dynamo") report an error. The legacy exporter's model ("torchscript") rejects some sizes. ``to_onnx`` also
-# runs the model at other sizes, and writes a ``Loop``:
+# and ``torch.onnx.export`` ("dynamo") therefore report an error. The legacy exporter's model ("torchscript") is ``narrow``: it rejects some
+# sizes. ``to_onnx`` also runs the model at other sizes, so that it can write a ``Loop``:
 
 looped = compare(model, samples, dynamic_shapes=dynamic)
 assert looped.outcomes() == {
@@ -53,9 +52,8 @@ looped
 # %%
 # Put the loop into the graph with scan
 # -------------------------------------
-# :doc:`scan </generated/gallery/torch_export/scan>` iterates over the rows of ``x``. Each iteration also needs all of ``y``, which is an
-# *additional input*: the last list of the call, and the last parameter of the body. No state is carried between iterations, so the first
-# list is empty.
+# :doc:`scan </generated/gallery/torch_export/scan>` iterates over the rows of ``x``. Each iteration needs all of ``y`` too, so ``y`` is an
+# *additional input*: the last list of the call, and the last parameter of the body. The first list, for carried state, is empty.
 
 
 def body(row, others):
@@ -87,8 +85,8 @@ show.graphs(
 # %%
 # Replace the loop with tensor operations
 # ---------------------------------------
-# The iterations are independent, so tensor operations can compute all pairs at once. Use broadcasting, ``vmap``, or ``cdist``, or expand
-# the square into a matrix product:
+# The iterations are independent, so tensor operations can compute all pairs at once. There are four ways: broadcasting (``axes`` in the
+# tables), ``vmap``, ``cdist``, and a matrix product, for which the square is expanded:
 
 
 class ByAxes(nn.Module):
@@ -133,13 +131,13 @@ assert ways["cdist"].outcomes() == {"torch.export": "ok", "dynamo": "convert", "
 show.table([row(*way) for way in ways.items()])
 
 # %%
-# ``torch.onnx.export`` doesn't translate ``cdist`` if the example has at most 25 rows. It writes the matrix product for a larger example,
-# and the model then uses it for few rows too. Broadcasting, ``vmap`` and ``cdist`` hold a difference per pair and column in memory,
-# ``scan`` those of one row, and the product none.
+# ``torch.onnx.export`` can't convert ``cdist`` here, because PyTorch chooses its algorithm by the example's row counts. Up to 25 rows, it
+# uses an operator without a translation. For more, it uses the matrix product, which the exported model then uses for few rows too.
+# Broadcasting, ``vmap`` and ``cdist`` need memory for all differences, ``scan`` for those of one row, and the product only for the result.
 #
 # Test inputs with no rows
 # ------------------------
-# With three rows on one side and none on the other, the result is empty and its shape is :math:`3 \times 0`:
+# With three rows on one side and none on the other, the result is empty and its shape is :math:`3 \times 0`. Verify it for each model:
 
 no_rows = (torch.randn(3, 3), torch.randn(0, 3))
 
@@ -160,13 +158,14 @@ assert {empty[way]["dynamo"] for way in ("vmap", "product")} == {"ok"}
 show.table([{"way": name, **outcomes} for name, outcomes in empty.items()])
 
 # %%
-# Test this if your inputs can be empty. (With the sides swapped, ``scan`` itself fails, because it has no first iteration.)
+# With ``torch.onnx.export``, ``scan`` raises an error for empty inputs (``narrow``), and broadcasting returns a wrong result (``frozen``).
+# Use ``vmap`` or the product if your inputs can be empty. (If ``x`` has no rows, even eager ``scan`` fails: it has no first iteration.)
 #
 # Precision of torch.cdist far from the origin
 # --------------------------------------------
 # Shift both sides far from the origin. The distances don't change, but the squares grow, and the product subtracts large numbers to get a
-# small one. Eager ``cdist`` also uses the product if there are more than 25 rows. The ``to_onnx`` model uses differences, and ``verify``
-# reports that it is closer to float64 than eager:
+# small one, which loses digits. Eager ``cdist`` uses the product too if there are more than 25 rows, but the ``to_onnx`` model subtracts
+# before it squares. Therefore, ``verify`` reports that it is closer to float64 than eager:
 
 few, many = torch.randn(20, 3) + 1000, torch.randn(30, 3) + 1000
 cdist = ways["cdist"]["to_onnx"].artifact
@@ -176,7 +175,7 @@ assert "the file is nearer than eager" in report.checks[2].detail
 report
 
 # %%
-# Measure both errors against float64:
+# Measure both errors. The reference is ``cdist`` in float64, in which even the product is precise enough here:
 
 
 def error(run, x):
@@ -186,7 +185,7 @@ def error(run, x):
 assert error(cdist, many) < 1e-5 < 0.1 < error(torch.cdist, many)
 
 # %%
-# With ``compute_mode="donot_use_mm_for_euclid_dist"``, eager uses differences for any number of rows:
+# To get these precise distances in eager too, pass ``compute_mode="donot_use_mm_for_euclid_dist"``:
 
 
 class ByDifferences(nn.Module):
@@ -198,6 +197,7 @@ exact = export("to_onnx", ByDifferences().eval(), samples[0], dynamic_shapes=dyn
 verify(exact, ByDifferences(), [samples[0], (few, few), (many, many)]).check()
 
 # %%
+# The figure compares the errors for 30 rows. Those of eager ``cdist`` and the product grow with the distance from the origin:
 
 offsets = (1, 3, 10, 30, 100, 300, 1000)
 base = torch.randn(30, 3)
@@ -216,5 +216,5 @@ axes.set_title("Far from the origin, torch.cdist and the product lose digits")
 plt.show()
 
 # %%
-# If the iterations are independent, use tensor operations, and subtract before you square; keep ``scan`` for pairs that don't fit into
-# memory. Next: :doc:`a loop that carries state </generated/gallery/torch_export/scan>`.
+# If the iterations are independent, use tensor operations, and subtract before you square. Use ``scan`` only if all the differences need
+# too much memory. Next: :doc:`a loop that carries state </generated/gallery/torch_export/scan>`.

@@ -135,8 +135,8 @@ assert [p[0] for p in pages.values()] == ["conversion", "pt_export", "success", 
 show.table([{"export": title, "end of the name": end} for title, (end, _, _) in pages.items()])
 
 # %%
-# *if on a size* has a check mark at every step, but its model is wrong. The report compares the size of the example, for which the branch
-# is right:
+# *if on a size* has a check mark at every step, but its model is ``frozen``: right at the size of the export, and wrong at another. The
+# report compares only the size of the example, for which the recorded branch is right. ``verify`` finds the fault at another size:
 
 program = pages["if on a size"][2]
 assert set(steps_of["if on a size"].values()) == {"yes", ""}
@@ -152,7 +152,7 @@ with expect_failure(onnx.checker.ValidationError, match="softmax", lines=2):
 
 # %%
 # The exporter doesn't run the checker: in ``onnxscript``, this step is now a function that does nothing. ONNX Runtime rejected the model,
-# but the export returned a program that doesn't run. The report is where you see it.
+# but the export returned a program that doesn't run. Only the report mentions the rejection.
 
 assert isinstance(program, torch.onnx.ONNXProgram)
 assert steps_of["duplicate name"]["Execute the model with ONNX Runtime"] == "no"

@@ -39,8 +39,8 @@ batch = ({0: "batch"},)
 # %%
 # What goes wrong: inaccurate results from torch.onnx.export
 # ----------------------------------------------------------
-# The legacy exporter ("torchscript") doesn't support complex numbers. ``torch.onnx.export`` ("dynamo") writes a model whose results are
-# outside the tolerance of ``verify``:
+# The legacy exporter ("torchscript") doesn't support complex numbers, so the conversion fails. ``torch.onnx.export`` ("dynamo") writes a
+# model that is ``wrong``, because its results are outside the tolerance of ``verify``:
 
 exporters = ("torch.export", "dynamo", "torchscript", "openvino", "to_onnx")
 compared = compare(model, samples, dynamic_shapes=batch, exporters=exporters)

@@ -58,7 +58,8 @@ assert compared.outcomes() == {"torch.export": "ok", "dynamo": "narrow", "to_onn
 compared
 
 # %%
-# The model from ``torch.onnx.export`` raises an error for one size, the empty sequence. Both models are right at the other sizes:
+# The model from ``torch.onnx.export`` is ``narrow``: it raises an error for one of the sizes, the empty sequence. Both models are right at
+# the other sizes:
 
 failed = [check.inputs for check in compared["dynamo"].report.failed]
 assert failed == ["f32[3, 0, 32]"]
@@ -172,11 +173,11 @@ assert products[0] == products[1]
 # %%
 # When to use which
 # -----------------
-# Use ``torch.onnx.export``. It is part of PyTorch, other tools expect it, its nodes have source lines, and it supports models that
-# :doc:`to_onnx refuses </docs/converter>`.
+# By default, use ``torch.onnx.export``. Switch to ``to_onnx`` only if :doc:`one of these conditions applies </docs/choosing>`.
 #
-# Use ``to_onnx`` when export time matters, when you need the weight names of the model, or when an error should name the dimension and
-# the line. It can also keep blocks as functions (:doc:`submodules_to_onnx`) and export models with state
+# ``torch.onnx.export`` is part of PyTorch, other tools expect it, its nodes have source lines, and it supports models that :doc:`to_onnx
+# refuses </docs/converter>`. ``to_onnx`` exports this layer faster, accepts the empty sequence, and keeps the weight names of the PyTorch
+# model. It can also keep blocks as functions (:doc:`submodules_to_onnx`) and export models with state
 # (:doc:`custom_op_inplace_to_onnx`).
 #
 # Where both are right, the graphs differ in how they compute shapes and reshape tensors.
@@ -198,5 +199,4 @@ axes.legend(loc="lower right")
 plt.show()
 
 # %%
-# Use ``torch.onnx.export`` by default, use ``to_onnx`` when you need one of its features, and verify the model at your sizes. Next:
-# :doc:`how to_onnx works </docs/converter>`.
+# Verify the model of either exporter at your sizes. Next: :doc:`how to_onnx works </docs/converter>`.

@@ -24,52 +24,54 @@ MODEL, X = nn.Linear(3, 2).eval(), torch.ones(4, 3)
 @pytest.mark.parametrize("argument", ["input_names", "output_names"])
 @pytest.mark.parametrize("names", [[1], [""], "x", 3, {"x"}])
 def test_names_that_are_none(exporter: str, argument: str, names: Any) -> None:
-    with pytest.raises(UnsupportedArgument, match=rf"{argument}={re.escape(repr(names))}: write a list of names that are not empty"):
+    with pytest.raises(UnsupportedArgument, match=rf"{argument}={re.escape(repr(names))}: pass a list of names that are not empty"):
         export(exporter, MODEL, (X,), **{argument: names})
 
 
 @pytest.mark.parametrize(
     ("axis", "said"),
     [
-        (9, r"axis 9 of input, which has 2 axes, counted from 0$"),
-        (-2, r"axis -2 of input, which has 2 axes, counted from 0, and this one is written 0$"),
-        ("0", r"axis '0' of input"),
-        (True, r"axis True of input"),
+        (9, r"axis 9 is not an axis of input, which has 2 axes, counted from 0$"),
+        (-2, r"axis -2 is not an axis of input, which has 2 axes, counted from 0; write 0 instead$"),
+        ("0", r"axis '0' is not an axis of input"),
+        (True, r"axis True is not an axis of input"),
     ],
 )
 def test_an_axis_that_a_tensor_has_not(axis: Any, said: str) -> None:
-    with pytest.raises(CaptureError, match=f"^dynamic_shapes does not fit the arguments: {said}"):
+    with pytest.raises(CaptureError, match=f"^dynamic_shapes does not match the arguments: {said}"):
         to_onnx(MODEL, (X,), dynamic_shapes=({axis: "b"},))
 
 
 def test_a_part_that_is_scripted() -> None:
-    with pytest.raises(CaptureError, match=r"Exporting a ScriptModule is not supported: 0 is one; put the module that it was made of"):
+    with pytest.raises(
+        CaptureError, match=r"Exporting a ScriptModule is not supported: 0 is a ScriptModule; use the nn.Module that it was scripted from"
+    ):
         to_onnx(nn.Sequential(torch.jit.script(nn.Linear(3, 2))), (X,))
 
 
 def test_a_sparse_tensor() -> None:
-    with pytest.raises(CannotRun, match=r"^an argument is a tensor of layout torch\.sparse_coo$"):
+    with pytest.raises(CannotRun, match=r"^an argument is a tensor of layout torch\.sparse_coo; only strided tensors are supported$"):
         to_onnx(MODEL, (X.to_sparse(),), capture="run")
 
 
 def test_a_fake_mode_around_the_call() -> None:
-    with FakeTensorMode(), pytest.raises(UnsupportedArgument, match="inside a FakeTensorMode, where no tensor holds a value"):
+    with FakeTensorMode(), pytest.raises(UnsupportedArgument, match="inside a FakeTensorMode, where tensors have no values"):
         to_onnx(MODEL, (X,))
 
 
 def test_weights_without_numbers() -> None:
-    with pytest.raises(UnsupportedArgument, match=r"^0\.weight, 0\.bias: on the device meta"):
+    with pytest.raises(UnsupportedArgument, match=r"^0\.weight, 0\.bias: weights on the meta device"):
         to_onnx(nn.Sequential(nn.Linear(3, 2, device="meta")), (X,))
 
 
 def test_a_tensor_as_dynamic_shapes() -> None:
-    with pytest.raises(CaptureError, match=r"^dynamic_shapes is a Tensor: give a tuple"):
+    with pytest.raises(CaptureError, match=r"^dynamic_shapes is a Tensor: pass a tuple"):
         to_onnx(MODEL, (X,), dynamic_shapes=X)
 
 
 @pytest.mark.parametrize("names", [None, "rows", [1], 3])
 def test_accepted_ranges_that_are_no_names(names: Any) -> None:
-    with pytest.raises(UnsupportedArgument, match="give a sequence of the names of axes"):
+    with pytest.raises(UnsupportedArgument, match="pass a sequence of names of dynamic dimensions"):
         to_onnx(MODEL, (X,), accept_ranges=names)
 
 

@@ -91,7 +91,7 @@ def test_what_stands_for_a_cache_in_dynamic_shapes_is_said() -> None:
     model = decoder()
     pairs = [(KEPT, KEPT), (KEPT, KEPT)]
     with pytest.raises(
-        CaptureError, match=r"To past_key_values, of class DynamicCache, it gives \[\[keys of each layer\], \[values of each layer\]\]"
+        CaptureError, match=r"For past_key_values \(DynamicCache\), pass \[\[keys of each layer\], \[values of each layer\]\]"
     ):
         to_onnx(
             model, (), kwargs=step(model, 2, 3, 5), dynamic_shapes={"input_ids": None, "attention_mask": None, "past_key_values": pairs}
@@ -103,7 +103,7 @@ def test_what_stands_for_another_cache_in_dynamic_shapes_is_said() -> None:
     both = EncoderDecoderCache(past(model, 2, 5), past(model, 2, 6))
     given = {"encoder_outputs": (torch.rand(2, 6, 32),), "decoder_input_ids": ids(2, 3), "past_key_values": both}
     shapes = {"encoder_outputs": None, "decoder_input_ids": None, "past_key_values": [[KEPT, KEPT], [KEPT, KEPT]]}
-    with pytest.raises(CaptureError, match="To past_key_values, of class EncoderDecoderCache, it gives a list of 8 entries, one for each"):
+    with pytest.raises(CaptureError, match=r"For past_key_values \(EncoderDecoderCache\), pass a list of 8 entries, one per"):
         to_onnx(model, (), kwargs=given, dynamic_shapes=shapes)
 
 
@@ -137,7 +137,7 @@ def test_where_transformers_cannot_import_its_registrations_a_warning_says_so(mo
     monkeypatch.setitem(
         sys.modules, "transformers.exporters.exporter_dynamo", None
     )  # an ImportError, as of a torchvision without its binary part
-    with pytest.warns(UserWarning, match="caches of transformers are not taken, since it cannot be imported whole: import of"):
+    with pytest.warns(UserWarning, match="caches of transformers are not supported, because its import fails: import of"):
         program = to_onnx(nn.Linear(3, 2), (torch.ones(2, 3),), dynamic_shapes=({0: "rows"},))
     assert program(torch.ones(4, 3))[0].shape == (4, 2)
 
@@ -180,5 +180,5 @@ def test_state_of_another_size_after_a_call_is_refused(dynamic_shapes: Any) -> N
             self.seen = torch.cat([self.seen, x])
             return self.seen.cumsum(0)
 
-    with pytest.raises(MutationError, match=r"changes seen, which is \(1, 3\) before a call and"):
+    with pytest.raises(MutationError, match=r"changes seen, whose shape is \(1, 3\) before a call and"):
         to_onnx(Growing(), (torch.rand(4, 3),), dynamic_shapes=dynamic_shapes, mutations="outputs")

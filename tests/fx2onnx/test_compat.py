@@ -33,7 +33,7 @@ def test_a_supported_torch_is_taken_silently(installed: str) -> None:
 
 def test_a_newer_torch_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compat, "_WARNED", set())
-    with pytest.warns(UserWarning, match=r"tested with torch 2\.10 to 2\.\d+, and torch 3\.0\.0\.dev1 is installed"):
+    with pytest.warns(UserWarning, match=r"tested with torch 2\.10 to 2\.\d+, but torch 3\.0\.0\.dev1 is installed"):
         check_torch("3.0.0.dev1")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -90,5 +90,5 @@ def test_the_longest_name_that_a_file_may_have(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_refused_before_anything_is_written(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match="it is a folder; name a file"):
+    with pytest.raises(IsADirectoryError, match="it is a folder; pass the path of a file"):
         check_replaceable(tmp_path)

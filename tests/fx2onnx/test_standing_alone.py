@@ -187,7 +187,7 @@ def test_the_callers_function_says_so_too(monkeypatch: pytest.MonkeyPatch) -> No
     for module in [name for name in sys.modules if name.startswith("fx2onnx.translate.onnxscript_functions")]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "onnxscript", None)
-    with pytest.raises(UnsupportedOps, match=r"aten\.relu\.default: the function given for it needs the package onnxscript"):
+    with pytest.raises(UnsupportedOps, match=r"aten\.relu\.default: its function in custom_translation_table needs the package onnxscript"):
         to_onnx(Rectified(), (IMAGE,), custom_translation_table={torch.ops.aten.relu.default: lambda x: x})
 
 

@@ -98,12 +98,12 @@ def test_the_newest_opset_is_the_newest_that_onnx_runtime_runs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"opset_version": 17}, "opset_version=17: to_onnx writes 18 to 26"),
+        ({"opset_version": 17}, "opset_version=17: to_onnx supports opsets 18 to 26"),
         ({"opset_version": 27}, "opset_version=27"),
         ({"mutations": "drop"}, 'pass "error" or "outputs"'),
         ({"functions": ("BertLayer",)}, "sequence of module classes"),
         ({"functions": True, "strict": True}, "strict=False"),
-        ({"accept_ranges": ("rows",)}, "dynamic_shapes has no such axis"),
+        ({"accept_ranges": ("rows",)}, "dynamic_shapes has no dimension of that name"),
         ({"args": [X]}, r"write \(x,\) for one"),
         ({"model": torch.relu}, "torch.nn.Module or an ExportedProgram"),
     ],
@@ -127,7 +127,7 @@ def test_names_are_as_asked_and_as_torch_gives_them() -> None:
     [
         ({"input_names": ["x", "y"]}, "input_names has 2 names, but the model has 1 inputs: x"),
         ({"output_names": ["a", "b"]}, "output_names has 2 names, but the model has 1 outputs"),
-        ({"input_names": ["a"], "output_names": ["a"]}, "a: asked for more than once"),
+        ({"input_names": ["a"], "output_names": ["a"]}, "a: used more than once"),
     ],
 )
 def test_names_that_collide_or_do_not_match_are_refused(names: dict[str, Any], said: str) -> None:

@@ -115,7 +115,7 @@ def test_initializers_become_inputs_only_on_the_way_to_a_file() -> None:
     given = {"keep_initializers_as_inputs": True}
     program = torch.onnx.export(torch.nn.Linear(3, 2).eval(), (torch.ones(2, 3),), dynamo=True, verbose=False, **given)
     assert len(program.model.graph.inputs) == 1
-    with pytest.raises(ValueError, match=r"is about the file f: pass f, or call program\.save"):
+    with pytest.raises(ValueError, match=r"needs a file: pass f, or call program\.save"):
         to_onnx(torch.nn.Linear(3, 2).eval(), (torch.ones(2, 3),), **given)
 
 

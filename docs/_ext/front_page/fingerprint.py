@@ -88,7 +88,7 @@ def draw_card(runs: Runs, path: Path) -> None:
 
     figure = pyplot.figure(figsize=(12, 6.3), dpi=100, facecolor="white")
     figure.text(0.06, 0.84, "Export Lab", fontsize=44, weight="bold")
-    figure.text(0.06, 0.76, "Get a PyTorch model out of Python, and know that it is right.", fontsize=21, color="0.3")
+    figure.text(0.06, 0.76, "Export PyTorch models, and verify the results.", fontsize=21, color="0.3")
     axes = figure.add_axes((0.06, 0.1, 0.88, 0.58))
     draw_strips(axes.broken_barh, [*strips(runs)])
     axes.axis("off")

@@ -31,13 +31,13 @@ def check_arguments(leaves: Sequence[Any], numbers: Sequence[str], dynamic_shape
         CannotRun: there is one.
     """
     if numbers:
-        raise CannotRun(f"{', '.join(numbers)}: a number that is to be an input")
+        raise CannotRun(f"{', '.join(numbers)}: a dynamic number as an input is supported only by torch.export")
     if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):
-        raise CannotRun("Dim.AUTO leaves it to torch.export which axes move")
+        raise CannotRun("Dim.AUTO is supported only by torch.export, which decides what axes are dynamic")
     if odd := [leaf.layout for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided]:
-        raise CannotRun(f"an argument is a tensor of layout {odd[0]}")
+        raise CannotRun(f"an argument is a tensor of layout {odd[0]}; only strided tensors are supported")
     if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_taken(leaf)]:
-        raise CannotRun(f"an argument is a {unknown[0]}, of which torch does not know the parts")
+        raise CannotRun(f"an argument is a {unknown[0]}, which is not registered as a pytree")
 
 
 def _is_taken(leaf: Any) -> bool:

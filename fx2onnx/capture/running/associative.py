@@ -52,7 +52,7 @@ def from_left_to_right(operator: Function, leaves: Tensors, dim: int = 0, additi
 def _check_associative(operator: Function, combine: Function, leaves: Tensors) -> None:
     recorder: Any = mode_stack_state_for_pre_dispatch().get(PLACE)
     if any(isinstance(leaf, FakeTensor) for leaf in leaves):
-        raise recorder.refusal("nothing shows whether the function of an associative_scan is associative where values are left out,")
+        raise recorder.refusal("the function of associative_scan cannot be checked without tensor values,")
     with torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes():
         halved = generic_associative_scan(operator, list(leaves))
         state = [leaf[0] for leaf in leaves]
@@ -60,4 +60,4 @@ def _check_associative(operator: Function, combine: Function, leaves: Tensors) -
             state = combine(*state, *(leaf[number] for leaf in leaves))
         is_alike = all(torch.allclose(one[-1], other, **CLOSE, equal_nan=True) for one, other in zip(halved, state, strict=True))
     if not is_alike:
-        raise recorder.refusal("the function of an associative_scan is not associative, so torch's order decides what it gives,")
+        raise recorder.refusal("the function of associative_scan is not associative, so its result depends on the order of evaluation,")

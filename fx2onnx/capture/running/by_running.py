@@ -50,7 +50,7 @@ from .script import Settling
 from .special_sizes import is_right_at
 from .unify import Arguments
 
-SETTLED = "what weights or buffers say there is a constant of the file; other weights do not change it"
+SETTLED = "the value read from weights or buffers there is a constant of the exported model; other weights do not change it"
 
 
 def capture_by_running(

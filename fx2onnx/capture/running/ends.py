@@ -35,10 +35,10 @@ def ends_kept(model: nn.Module, axes: Axes, arguments: Arguments, asked: Sequenc
         told = [text for size in _ends(dim) if (text := _raised(model, axes, arguments, symbol, size))]
         if told and dim.name not in accepted:
             raise EndNotKept(
-                f"{promise(dim)}, but the model {' and '.join(told)}. Give the ends that the model has, "
-                f"or accept it: accept_ranges={in_quotes([dim.name])}."
+                f"{promise(dim)}, but the model {' and '.join(told)}. Correct the range of the Dim, "
+                f"or accept the restriction with accept_ranges={in_quotes([dim.name])}."
             )
-        lines[dim.name] = f"{promise(dim)}{''.join(f', and the model {text}' for text in told)}; the file does not look"
+        lines[dim.name] = f"{promise(dim)}{''.join(f', and the model {text}' for text in told)}; the exported model does not check this"
     return tuple(lines.values())
 
 

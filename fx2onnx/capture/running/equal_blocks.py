@@ -207,7 +207,7 @@ class BlocksOfRun:
         with unseen():
             call.results, call.out_spec = pytree.tree_flatten(returned)
             if call.out_spec != first.out_spec or list(map(_kind, call.results)) != list(map(_kind, first.results)):
-                raise self._recorder.refusal(f"{call.path} returns something else than {first.path}, which it equals, returned")
+                raise self._recorder.refusal(f"the blocks {first.path} and {call.path} are equal but return different types,")
             Notes(self._recorder, first, call, self._places(first), self._places(call)).write()
         return returned
 

@@ -81,14 +81,14 @@ class InnerRecorder(Recorder):
         self.constants = around.constants
         self._around, self._count, self._further, self._writer = around, len(operands), further, writer
         for number, tensor in enumerate(operands):
-            self.place(tensor, Ref("input", number), "an operand")
+            self.place(tensor, Ref("input", number), "an operand of a higher-order operator")
         around._kept.extend(operands)
 
     def _constant(self, tensor: torch.Tensor) -> Ref:
         outside = self._around.ref(tensor)
         self._further.setdefault(outside, tensor)
         found = Ref("input", self._count + list(self._further).index(outside))
-        self.place(tensor, found, "a tensor of the outside")
+        self.place(tensor, found, "a tensor from outside the function")
         if self._writer is not None:
             self._writer.operand(found, tensor, self._around.sizes(tensor))
         return found
@@ -107,7 +107,7 @@ class InnerRecorder(Recorder):
         return False
 
     def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
-        raise self.refusal("a value is read in a function that an operator takes,")
+        raise self.refusal("a tensor value is read inside a function of a higher-order operator,")
 
     def refuse(self, error: Exception) -> Exception:
         """Keep the first error that ends the run, here and around."""
@@ -170,7 +170,7 @@ class Inner:
         with recorder, writer.follow(recorder) if writer is not None else nullcontext():
             leaves, spec = pytree.tree_flatten(function(*operands))
         if not all(isinstance(leaf, torch.Tensor) for leaf in leaves):
-            raise self._recorder.refusal(f"a function that {self._op} takes returns more than tensors")
+            raise self._recorder.refusal(f"the function passed to {self._op} returns something other than tensors,")
         self.traces.append(Trace(recorder.rows, [recorder.ref(leaf) for leaf in leaves], spec, []))
         self.answers.append(leaves)
         outside = {storage(tensor) for tensor in (*operands, *self.further.values())}
@@ -195,7 +195,7 @@ class Inner:
         """Refuse results that have other dtypes or sizes than these, where a file has one type for both."""
         answers = self.answers[number][: len(given)]
         if [t.dtype for t in answers] != [t.dtype for t in given] or self.sizes(number)[: len(given)] != list(sizes):
-            raise self._recorder.refusal(f"{self._op} is given tensors of {self._said(sizes)} and gets {self._said(self.sizes(number))}")
+            raise self._recorder.refusal(f"{self._op} needs tensors of {self._said(sizes)}, but gets {self._said(self.sizes(number))}")
 
     def _said(self, sizes: Sequence[Sizes]) -> str:
         return ", ".join(str(one) if self._outer is None else self._outer.axes.said(one) for one in sizes)
@@ -205,7 +205,7 @@ class Inner:
         made = [result.clone() for result in results]
         if self._may_return_an_operand:
             for tensor in (*self._tensors, *self.further.values(), *made):
-                self._recorder.is_not_to_be_written(tensor, f"what {self._op} may return")
+                self._recorder.is_not_to_be_written(tensor, f"a tensor that {self._op} may return")
         self._recorder.note(self._op, args, made, list(sizes))
         spec = self.traces[number].spec
         return pytree.tree_unflatten(made, spec) if self._nested and spec is not None else tuple(made)
@@ -214,7 +214,7 @@ class Inner:
 def _cond(recorder: Recorder, predicate: Any, yes: Function, no: Function, operands: Tensors) -> Any:
     inner = Inner(recorder, hop.cond, [yes, no], [(x, recorder.sizes(x)) for x in operands])
     if inner.traces[0].spec != inner.traces[1].spec:
-        raise recorder.refusal("the two functions of cond return other structures")
+        raise recorder.refusal("the two branches of cond return different structures,")
     inner.check_alike(0, inner.answers[1], inner.sizes(1))
     side = 0 if bool(predicate) else 1
     return inner.noted((predicate, *inner.traces, (*operands, *inner.further.values())), inner.answers[side], inner.sizes(0), 0)
@@ -222,7 +222,7 @@ def _cond(recorder: Recorder, predicate: Any, yes: Function, no: Function, opera
 
 def _while_loop(recorder: Recorder, condition: Function, body: Function, carried: Tensors, extra: Tensors) -> Any:
     if not all(isinstance(value, torch.Tensor) for value in (*carried, *extra)):
-        raise recorder.refusal("while_loop carries a Python number")
+        raise recorder.refusal("while_loop carries a Python number instead of a tensor,")
     inner = Inner(recorder, hop.while_loop, [condition, body], [(x, recorder.sizes(x)) for x in (*carried, *extra)])
     sizes = [recorder.sizes(x) for x in carried]
     inner.check_alike(1, carried, sizes)
@@ -247,14 +247,14 @@ def _map(recorder: Recorder, function: Function, xs: Tensors, extra: Tensors, mu
 
 def _check_nothing_is_written(recorder: Recorder, op: Any, mutated_arg_indices: str) -> None:
     if mutated_arg_indices:  # from torch 2.14 on it names what the function writes into
-        raise recorder.refusal(f"a function that {op} takes writes into what it is given")
+        raise recorder.refusal(f"the function passed to {op} writes into its arguments,")
 
 
 def _by_rows(
     recorder: Recorder, op: Any, function: Function, states: Sequence[tuple[torch.Tensor, Sizes]], xs: Tensors, extra: Tensors
 ) -> Inner:
     if not all(isinstance(value, torch.Tensor) for value in extra):
-        raise recorder.refusal(f"{op} takes a Python number")
+        raise recorder.refusal(f"{op} gets a Python number instead of a tensor,")
     rows = [(x[0], recorder.sizes(x)[1:]) for x in xs]
     return Inner(recorder, op, [function], [*states, *rows, *((x, recorder.sizes(x)) for x in extra)])
 

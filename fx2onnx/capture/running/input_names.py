@@ -28,7 +28,7 @@ def names_of_inputs(model: nn.Module, arguments: tuple[tuple[Any, ...], dict[str
     try:
         combined: Mapping[str, Any] = _bind_signature_to_inputs(model, args, kwargs)
     except TypeError as error:
-        raise CaptureError(f"forward does not take the arguments: {error}") from error
+        raise CaptureError(f"forward does not accept the arguments: {error}") from error
     for path, _ in pytree.tree_flatten_with_path(combined)[0]:
         yield "_".join(_key(entry).lower() for entry in path)
 

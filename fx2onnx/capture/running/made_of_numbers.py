@@ -15,10 +15,10 @@ from .recorder import Recorder
 from .refusal import ListAsLong
 from .sample import Setting
 
-LISTED = "a tensor is made of a list or an array whose length is a size that moves,"
+LISTED = "a tensor is created from a list or an array whose length is a dynamic size,"
 INSTEAD_OF_A_LIST = (
-    "Let torch make the tensor: torch.full((n,), value) for equal numbers, torch.arange(start, end, step) for numbers that count, "
-    "torch.tensor(table)[:n] for the first n of a table"
+    "Create the tensor with PyTorch: torch.full((n,), value) for equal numbers, torch.arange(start, end, step) for a sequence, "
+    "torch.tensor(table)[:n] for the first n entries of a table"
 )
 
 
@@ -36,4 +36,4 @@ def error_of_unequal_numbers(recorder: Recorder, tensor: torch.Tensor, others: S
     lengths = {len(one) for one in (tensor, *others) if one is not None and one.dim()}
     if len(lengths) > 1:
         return recorder.refusal(LISTED, ListAsLong, INSTEAD_OF_A_LIST)
-    return recorder.refusal(f"a tensor that no operator made, {tuple(tensor.shape)} of {tensor.dtype}, differs between runs")
+    return recorder.refusal(f"a constant tensor, {tuple(tensor.shape)} of {tensor.dtype}, differs between runs")

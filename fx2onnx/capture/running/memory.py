@@ -35,7 +35,9 @@ class Memory:
             SeenByRunsAlone: it writes into memory that other results show at some sizes only, as a reshape, which is a view or a copy.
         """
         if self._unsure and any(self._of.get(ref) in self._unsure for ref in _written(row)):
-            raise SeenByRunsAlone(f"{row.op} writes at {line_in(row.line)} into memory that is another tensor's at some sizes only")
+            raise SeenByRunsAlone(
+                f"{row.op} writes at {line_in(row.line)} into memory that it shares with another tensor only at some sizes"
+            )
         for part, made in enumerate(zip(row.made, *(other.made for other in others), strict=True)):
             if isinstance(made[0], Made):
                 self._note(Ref("row", number, part), made)
@@ -65,7 +67,7 @@ def check_no_number(row: Row, result: Any) -> None:
         CannotRun: this one does.
     """
     if isinstance(result, (bool, int, float)) and row.op is not TEST and row.op not in GIVE_SIZES:
-        raise CannotRun(f"{row.op} gives Python a number at {line_in(row.line)}")
+        raise CannotRun(f"{row.op} returns a Python number at {line_in(row.line)}, which is not supported")
 
 
 def check_end(recorder: Recorder, trace: Trace, others: Sequence[Trace], moves: bool) -> None:
@@ -75,8 +77,8 @@ def check_end(recorder: Recorder, trace: Trace, others: Sequence[Trace], moves: 
         SeenByRunsAlone: sizes move, which decide both. NotSettled: they decide values that were taken for settled.
     """
     if any(other.answers != trace.answers for other in others):
-        raise NotSettled("what it asks of its weights depends on its sizes")
+        raise NotSettled("the values that the model reads from its weights depend on the sizes")
     if any(other.changed != trace.changed for other in others):
-        raise SeenByRunsAlone("which of its inputs it writes into depends on its sizes")
+        raise SeenByRunsAlone("the inputs that the model writes into depend on the sizes")
     if recorder.failed and moves:
-        raise SeenByRunsAlone(f"it catches an error of torch, which may not come at other sizes: {recorder.failed}")
+        raise SeenByRunsAlone(f"the model catches an error of PyTorch, which may not occur at other sizes: {recorder.failed}")

@@ -49,9 +49,9 @@ def _sizes_of(value: Any, leaf: Any) -> Sequence[tuple[Any, int]]:
     if not isinstance(value, Described):
         return ()
     if not isinstance(leaf, torch.Tensor):
-        raise TypeError(f"a tensor of {len(value.sizes)} axes was exported where a {type(leaf).__name__} is given")
+        raise TypeError(f"a tensor of {len(value.sizes)} axes was exported, but the argument is a {type(leaf).__name__}")
     if leaf.dim() != len(value.sizes):
-        raise ValueError(f"a tensor of {len(value.sizes)} axes was exported where one of {leaf.dim()} is given")
+        raise ValueError(f"a tensor of {len(value.sizes)} axes was exported, but the argument has {leaf.dim()}")
     return tuple(zip(value.sizes, leaf.shape, strict=True))
 
 
@@ -79,5 +79,7 @@ def _number(leaf: Any, numbers: Numbers) -> Any:
         return leaf
     found = leaf.subs(numbers)
     if found.free_symbols:
-        raise ValueError(f"it computes with {min(map(str, found.free_symbols))}, which values decide, and cannot be called node by node")
+        raise ValueError(
+            f"the program computes with {min(map(str, found.free_symbols))}, which depends on values, so it cannot be run node by node"
+        )
     return python_number(found)

@@ -78,7 +78,7 @@ class Number:
 
     def refuse(self, use: str) -> NoReturn:
         """Raise the error for a use of this number."""
-        raise self._recorder.refusal(f"a value is read, and the number is given to {use}")
+        raise self._recorder.refusal(f"a number is read from a tensor and passed to {use}")
 
 
 def _compared(name: str) -> Callable[[Number, Any], Any]:

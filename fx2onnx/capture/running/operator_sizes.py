@@ -59,7 +59,9 @@ class OperatorSizes:
             if seen and other is not None and not self._tells_the_same_at(other, node, made):
                 if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
                     raise Ambiguous(other)
-                raise CannotRun(f"{node.target} decides by its sizes: {self._axes.said(test)}")
+                raise CannotRun(
+                    f"the result size of {node.target} depends on a condition that is true in all runs: {self._axes.said(test)}"
+                )
         return made
 
     def _told(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
@@ -155,7 +157,9 @@ def check_parts(node: torch.fx.Node, parts: int, axes: Axes, line: str) -> None:
     for setting in axes.tried(number.free_symbols) if isinstance(number, sympy.Basic) else ():
         there = number.subs(setting)
         if not there.is_number or there > parts:
-            raise SeenByRunsAlone(f"{node.target} gives {parts} parts, but {axes.said(there)} at {axes.shown(setting)}, at {line_in(line)}")
+            raise SeenByRunsAlone(
+                f"{node.target} at {line_in(line)} returns {parts} parts in all runs, but {axes.said(there)} at {axes.shown(setting)}"
+            )
 
 
 def _number_of_parts(node: torch.fx.Node) -> Any:

@@ -74,8 +74,8 @@ class RunProgram:
     def __getattr__(self, name: str) -> NoReturn:
         if hasattr(torch.export.ExportedProgram, name):
             raise AttributeError(
-                f"a program that was captured by running has no {name!r}: "
-                'pass capture="torch.export" to to_onnx, and its exported_program is a torch.export.ExportedProgram'
+                f"a program captured by running has no {name!r}: "
+                'pass capture="torch.export" to to_onnx to get a torch.export.ExportedProgram'
             )
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 

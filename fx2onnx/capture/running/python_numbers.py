@@ -125,7 +125,7 @@ def _ending(recorder: Recorder, kind: type, name: str) -> Callable[[Any], Any]:
         names = sys._getframe(1).f_globals
         if plain is not None and TORCH_S_OWN.match(names.get("__name__", "")):
             return plain(self)
-        error = recorder.refusal(f"{name.strip('_')}() makes a plain number of a size that moves", PlainNumber)
+        error = recorder.refusal(f"{name.strip('_')}() converts a dynamic size to a Python number", PlainNumber)
         if isinstance(error, PlainNumber):
             error.names = names
         raise error

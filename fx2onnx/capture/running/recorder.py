@@ -35,7 +35,7 @@ aten = torch.ops.aten
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
 MADE = (*PLAIN, FakeTensor)  # the last has no values
 COPY = "a contiguous copy"
-STALE = "what is read may have been changed by a write into its contiguous copy, or the copy by one into it,"
+STALE = "a tensor is read after a write into its contiguous copy, or the copy after a write into the tensor,"
 VALUES_LEFT_OUT = "a tensor whose values are left out"
 SEED = 5_738_291_046  # of runs; a model that draws from another has set it
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
@@ -126,7 +126,7 @@ class Recorder(ProxyTorchDispatchMode):
 
     def _constant(self, tensor: torch.Tensor) -> Ref:
         if type(tensor) not in PLAIN:
-            raise self.refusal(f"a {type(tensor).__name__} is made where runs do not show it")
+            raise self.refusal(f"a {type(tensor).__name__} is created outside the traced operators,")
         if self.made_of is not None:
             self.formulas[len(self.constants)] = self.made_of
         number = len(self.constants) if self.loops is None else self._number_of_equal(tensor)
@@ -138,7 +138,7 @@ class Recorder(ProxyTorchDispatchMode):
     def _number_of_equal(self, tensor: torch.Tensor) -> int:
         """The number of the constant that holds the same: each turn of a loop makes one."""
         if self.made_of is not None:
-            raise self.refusal("a tensor is made of sizes in a model whose loops follow a size,")
+            raise self.refusal("a tensor is created from sizes in a model with loops over a dynamic dimension,")
         with _disable_current_modes():
             same = (number for number, other in enumerate(self.constants) if other.dtype == tensor.dtype and torch.equal(other, tensor))
             return next(same, len(self.constants))
@@ -190,7 +190,7 @@ class Recorder(ProxyTorchDispatchMode):
             return self.settled.answer(len(self.rows), func(*args))
         if is_test(func, args):
             if isinstance(args[0], FakeTensor):
-                raise self.too_much("a value is tested")
+                raise self.too_much("a condition on a value cannot be evaluated")
             return self._answered(args[0], bool(func(*args)))
         self._check(func, args, kwargs)
         leaves, spec = flattened(args, kwargs)
@@ -205,7 +205,7 @@ class Recorder(ProxyTorchDispatchMode):
         sizes = effects.sizes_written(func, args, kwargs)
         out = self._called(func, args, kwargs)
         if effects.sizes_written(func, args, kwargs) != sizes:
-            raise self.refusal(f"{func} gives its `out` another size", SeenByRunsAlone)
+            raise self.refusal(f"{func} resizes its `out` tensor", SeenByRunsAlone)
         if (view := effects.view_instead_of(func)) is not None:
             del self._refs[id(args[0])]  # from here on it is the view
         row = Row(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
@@ -233,7 +233,7 @@ class Recorder(ProxyTorchDispatchMode):
             self.has_failed = True
             if not self._script.is_forced:
                 raise
-            where = f"where values do not lead to it: behind the test at {self._script.lines[-1]},"
+            where = f"in a branch that these values do not take, after the condition at {self._script.lines[-1]},"
             raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
 
     def _worked(self, work: Work, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -254,7 +254,7 @@ class Recorder(ProxyTorchDispatchMode):
             valueless = [self._without_values(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
             return work.noted(func, leaves, spec, work.called(func, valueless, spec))
         except (NotImplementedError, UnsupportedFakeTensorException) as error:
-            raise self.too_much(f"{func} is not made without values") from error
+            raise self.too_much(f"{func} cannot be called") from error
 
     def _without_values(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor, or one like it without values; neither is to be written from then on, which the other would not show."""
@@ -267,12 +267,12 @@ class Recorder(ProxyTorchDispatchMode):
 
     def too_much(self, why: str) -> Exception:
         """Return the error for what only a run with all values shows."""
-        return self.refusal(f"its runs multiply more than {LIGHT:,} numbers, so they go on without values, and {why}", TooMuchWork)
+        return self.refusal(f"tracing takes more than {LIGHT:,} multiplications, and without tensor values {why}", TooMuchWork)
 
     def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
         """The answer to a test of a value, which is noted."""
         if self.loops is not None:
-            raise self.refusal("a value is tested in a model whose loops follow a size,")
+            raise self.refusal("a condition on a value is evaluated in a model with loops over a dynamic dimension,")
         ref = self.ref(tensor)
         answer, is_new = self._script.answer(self, tensor, ref, said)
         if not is_new:
@@ -289,13 +289,13 @@ class Recorder(ProxyTorchDispatchMode):
         if self.loops is not None or ref.kind == "constant":  # of which no call shows that all runs have it
             return False
         if (of_sizes := self.settled.of_sizes(tensor, ref)) and settling.has_one_answer:
-            raise self.refusal("a value is asked for that follows from sizes", NotSettled)
+            raise self.refusal("a value that depends on sizes is read", NotSettled)
         return of_sizes is False and settling.asked(line_of(sys._getframe(1)))
 
     def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
         """Note a call that was made already, of an operator with graphs of its own."""
         if self.loops is not None:
-            raise self.refusal(f"{op} is called in a model whose loops follow a size,")
+            raise self.refusal(f"{op} is called in a model with loops over a dynamic dimension,")
         leaves, spec = pytree.tree_flatten((args, {}))
         row = Row(op, [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes)
         row.made += [self._made(result, Ref("row", len(self.rows), part)) for part, result in enumerate(results)]
@@ -357,7 +357,7 @@ class Recorder(ProxyTorchDispatchMode):
         if not isinstance(result, torch.Tensor):
             return result
         if result.layout != torch.strided or type(result) not in MADE:
-            raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is made")
+            raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is created")
         layout = layout_of(result)
         if id(result) not in self._refs:
             self._refs[id(result)] = ref
@@ -368,33 +368,33 @@ class Recorder(ProxyTorchDispatchMode):
 
     def _check_surroundings(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
         if torch.is_autocast_enabled("cpu"):
-            raise self.refusal("autocast decides the dtype of what is computed")
+            raise self.refusal("the model runs under autocast, which capture by running does not support,")
         if effects.draws(func) and (told := drawn_from(args, kwargs, SEED)) is not None:
             raise self.refusal(told[0], SeenByRunsAlone, told[1])
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Refuse, before it is made, a call that reads values or changes what was there before."""
         if not isinstance(func, torch._ops.OpOverload):
-            raise self.refusal(f"{func} is called, which has graphs of its own,")
+            raise self.refusal(f"the higher-order operator {func} is called, which capture by running does not support,")
         self._check_surroundings(func, args, kwargs)
         if effects.is_harmless(func):
             return
         if effects.views_itself(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):
-            raise self.refusal(f"{func} changes the sizes or the memory of a tensor itself")
+            raise self.refusal(f"{func} changes the shape or the memory of a tensor in place")
         if func in effects.UNCHECKED:
-            raise self.refusal(f"{func} may end the process at other sizes: its kernel does not look at those that it gets,")
+            raise self.refusal(f"{func} may crash the process at other sizes, because its kernel does not check shapes,")
         if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             without = any(isinstance(leaf, FakeTensor) for leaf in args)
-            raise self.too_much("a value is read") if without else self.refusal("a value is read", ValueRead)
+            raise self.too_much("no value can be read") if without else self.refusal("a tensor value is read", ValueRead)
         if effects.decides_a_size(func, args, kwargs):
-            raise self.refusal(f"the size of what {func} returns depends on values")
+            raise self.refusal(f"the size of the result of {func} depends on values")
         for tensor in effects.written(func, args, kwargs):
             if (name := self._given.get(storage(tensor))) is not None:
                 if name == VALUES_LEFT_OUT:
-                    raise self.too_much("a tensor is changed of which they know a copy")
-                raise self.refusal(f"{name} is changed", CopyWritten if name == COPY else CannotRun)
+                    raise self.too_much("a write into a copied tensor cannot be traced")
+                raise self.refusal(f"the model writes into {name}", CopyWritten if name == COPY else CannotRun)
             if not isinstance(tensor, FakeTensor) and any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
-                raise self.too_much("a tensor that has some is changed")
+                raise self.too_much("a write into a tensor with values cannot be traced")
             self.settled.written(tensor, self.settled.came_of(func, pytree.tree_leaves((args, kwargs)), self))
             self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
             self._stale.update(self._twins.get(storage(tensor), ()))

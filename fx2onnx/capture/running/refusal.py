@@ -33,7 +33,7 @@ class NeverRuns(CannotRun):
     """The model raises at all sizes that were tried; `told` is what."""
 
     def __init__(self, told: str) -> None:
-        super().__init__(f"whatever its sizes are, it raises {told}")
+        super().__init__(f"the model raises an error at all sizes: {told}")
         self.told = told
 
 

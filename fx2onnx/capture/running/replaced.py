@@ -31,7 +31,7 @@ def longer_tables(model: nn.Module, call: Arguments) -> Iterator[None]:
     finally:
         LONGER.reset(token)
     if longer and not answers_alike(model, call, longer):
-        raise CannotRun(f"{', '.join(longer)} is changed: longer, it makes a difference to the next call")
+        raise CannotRun(f"the model makes {', '.join(longer)} longer, and this changes the result of the next call")
 
 
 def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], recorder: Recorder) -> None:
@@ -47,7 +47,7 @@ def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], recorder
         with torch._C.DisableTorchFunction(), _disable_current_modes():  # what is asked here is no test of the model's
             is_longer = recorder.settled.of_sizes(tensor, recorder.ref(tensor)) is not None and _begins_with(tensor, before[name])
             if longer is None or not is_longer:
-                raise CannotRun(f"{name} is changed")
+                raise CannotRun(f"the model replaces its buffer {name}")
             if name not in longer or tensor.numel() > longer[name].numel():
                 longer[name] = tensor
 

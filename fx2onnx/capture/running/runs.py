@@ -95,7 +95,7 @@ class Runs:
         if self.axes.example and len(self.traces) < min(FEWEST, self.axes.count() - 1):
             if self.deliberate:  # the test in front of its `raise` may tell where it does not
                 self.note_tests()
-            raise CannotRun(f"it runs at {len(self.traces)} of the other sizes that were tried ({listed(self.refused)})")
+            raise CannotRun(f"the model runs at {len(self.traces)} of the other sizes tried ({listed(self.refused)})")
         self._check_variety()
         self._check_whiles()
         refused: CannotRun | None = None
@@ -165,7 +165,7 @@ class Runs:
         for symbol in self.axes.example if self.axes.conditions else ():
             seen = {self.axes.example[symbol], *(setting[symbol] for setting in self.settings)}
             if len(seen) < min(VARIETY, len(self.axes.allowed(symbol))):
-                raise CannotRun(f"it runs at {self.axes.names[symbol]} of {sorted(seen)} alone")
+                raise CannotRun(f"the model runs only at {self.axes.names[symbol]} in {sorted(seen)}")
 
     def _check_same_calls(self) -> None:
         """Refuse runs that do not make the same calls without a run with symbols for sizes, where one has noted all tests before that.
@@ -225,13 +225,13 @@ class Runs:
             watch = self._watch(self.axes.environment)
             found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), watch)
             if error := next((one.ended for one in (found, *self.traces) if type(one.ended) is not type(found.ended)), None):
-                raise CannotRun(f"at some sizes only it raises {type(error).__name__}: {first_sentence(error)}")
+                raise CannotRun(f"the model raises an error only at some sizes: {type(error).__name__}: {first_sentence(error)}")
             return writer.program(found), found.ended
         except (ToOnnxError, Ambiguous):
             raise
         except Exception as error:
             kind = PlainBool if NO_SIZES in str(error) else CannotRun
-            raise kind(f"running it fails: {said_by(error)}") from error
+            raise kind(f"running the model fails: {said_by(error)}") from error
         finally:
             known = self.axes.environment.followed
             if not self.loops.places:
@@ -256,7 +256,7 @@ class Runs:
         except Exception as error:
             if script.is_forced:
                 raise CannotRun(
-                    f"behind the test at {script.lines[-1]}, where values do not lead to it, a run fails: {said_by(error)}"
+                    f"a run of the branch that the values do not take, after {script.lines[-1]}, fails: {said_by(error)}"
                 ) from error
             told = f"{type(error).__name__}: {first_sentence(error)}"
             self.deliberate = told if is_deliberate(error) and (self.deliberate or not self.refused) else ""
@@ -265,7 +265,7 @@ class Runs:
         self.answers = self.answers if self.traces else answers
         number = first_difference(self.traces[0], found) if self.traces else None
         if number is not None and (larger := self._without_ones(setting)) != setting:
-            told = f"{next((str(row.op) for row in found.rows[number:]), 'nothing more')} at {self.axes.shown(setting)}"
+            told = f"{next((str(row.op) for row in found.rows[number:]), 'no further operator')} at {self.axes.shown(setting)}"
             self.small.append((setting, told))
             if len(self.traces) < FEWEST:
                 self._run(larger)
@@ -355,7 +355,7 @@ class Runs:
         if before < MOST and setting == self.axes.within(setting):
             self._run(setting)
         if len(self.settings) == before:
-            raise CannotRun(f"several expressions explain its sizes, and no further run tells which (tried {self.axes.shown(setting)})")
+            raise CannotRun(f"a size is ambiguous: several expressions match it at all sizes tried (last {self.axes.shown(setting)})")
 
 
 def _know(axes: Axes) -> None:

@@ -77,11 +77,11 @@ class Axes:
         ranges = dict.fromkeys(symbols.values(), (1, longest()))
         for dim, size in found:
             if dim.derived:
-                raise CannotRun(f'"{dim.name}" is an expression of another size')
+                raise CannotRun(f'"{dim.name}" is derived from another size, which only torch.export supports')
             if size < dim.least or (isinstance(dim.most, int) and size > dim.most):
-                raise CannotRun(f'"{dim.name}" has {size} elements, which is not from {dim.least} to {dim.most}')
+                raise CannotRun(f'"{dim.name}" is {size} in the example, which is outside {dim.least} to {dim.most}')
             if size != plain[dim.name]:
-                raise CannotRun(f'axes called "{dim.name}" have {plain[dim.name]} and {size} elements')
+                raise CannotRun(f'axes named "{dim.name}" have different sizes in the example, {plain[dim.name]} and {size}')
             if dim.name in composed:
                 sizes[dim.tensor, dim.axis] = sum(symbols[part] if part in symbols else int(part) for part in composed[dim.name])
                 continue
@@ -189,12 +189,12 @@ class Axes:
         apart = replace(self, conditions=(*self.conditions, test))
         allowed = {symbol: apart.allowed(symbol) for symbol in self.example}
         if not all(sizes and sizes[0] <= longest() for sizes in allowed.values()):
-            raise CannotRun(f"no size that can be tried makes {self.said(test)} true")
+            raise CannotRun(f"no size that can be tried satisfies {self.said(test)}")
         if any(len(sizes) == 1 and not (apart.is_one(symbol) and sizes[0] < longest()) for symbol, sizes in allowed.items()):
-            raise CannotRun(f"no further size that makes {self.said(test)} true can be tried")
+            raise CannotRun(f"only one size that satisfies {self.said(test)} can be tried")
         fixed = {symbol: sizes[0] for symbol, sizes in allowed.items() if len(sizes) == 1}
         if not apart.holds(apart.within(self.example)):
-            raise CannotRun(f"no size that can be tried makes {self.said(test)} true")
+            raise CannotRun(f"no size that can be tried satisfies {self.said(test)}")
         return self._moved(apart, fixed, arguments)
 
     def in_parts(self, test: sympy.Basic, arguments: Any) -> tuple[Axes, Any] | None:
@@ -234,7 +234,7 @@ class Axes:
         free = {symbol: size for symbol, size in self.example.items() if symbol not in fixed}
         moving = apart.within(free)
         if apart.conditions and not apart.holds(moving):
-            raise CannotRun(f"no size that can be tried makes {' and '.join(map(self.said, apart.conditions))} true")
+            raise CannotRun(f"no size that can be tried satisfies {' and '.join(map(self.said, apart.conditions))}")
         if not fixed and apart.units == self.units and self.environment.has_followed_at(moving):
             return replace(apart, environment=self.environment), arguments
         example = moving | {symbol: int(sympy.sympify(size).subs(moving)) for symbol, size in fixed.items()}
@@ -293,7 +293,7 @@ def _resized(tensor: torch.Tensor, axis: int, size: int, start: int) -> torch.Te
     if tensor.shape[axis] == size and not start:
         return tensor
     if not tensor.shape[axis]:
-        raise CannotRun(f"the example has no elements along axis {axis} of an argument, so none of another size can be made of it")
+        raise CannotRun(f"axis {axis} of an argument has size 0 in the example, so no argument of another size can be made from it")
     return tensor.index_select(axis, (torch.arange(size, device=tensor.device) + start) % tensor.shape[axis])
 
 

@@ -19,7 +19,7 @@ TEST = aten.is_nonzero.default  # how a test is noted, whatever asked for it
 READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
 MOST_TESTS = 256  # of one run
 Reads: TypeAlias = "Sequence[dict[str, Any]] | None"
-LOOP = "A loop that goes on as long as a value says needs torch.while_loop"
+LOOP = "A loop whose number of iterations depends on a value needs torch.while_loop"
 
 
 class Asked(Protocol):
@@ -95,7 +95,7 @@ class Script:
                 return known, False
             place = len(self.answers)
             if place == MOST_TESTS:
-                raise recorder.refusal(f"{LOOP}: {MOST_TESTS} tests of values are made, the last")
+                raise recorder.refusal(f"{LOOP}: the model evaluates {MOST_TESTS} conditions on values, the last")
             answer = self._given[place] if place < len(self._given) else said
             self._known[ref] = len(recorder.rows), answer
             self.answers.append(answer)

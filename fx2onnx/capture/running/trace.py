@@ -102,7 +102,7 @@ def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, reco
     if has_values and not equal_results(called_apart(model, arguments), answers):
         line = next(iter(script.numbers))
         raise CannotRun(
-            f"a value is read at {line}, and the model gives something else where that is a number of Python: it may ask for its type"
+            f"the model reads a number from a tensor at {line}, and may check its type: with a Python number it gives another result"
         )
 
 
@@ -114,7 +114,7 @@ def _check_results(leaves: Sequence[Any]) -> None:
     """
     for leaf in leaves:
         if isinstance(leaf, Number):
-            leaf.refuse("the caller, as a result of the model,")
+            leaf.refuse("the caller as a result of the model,")
         if _holds_tensors(leaf):
             raise CannotRun(of_unknown_parts(type(leaf).__name__))
 

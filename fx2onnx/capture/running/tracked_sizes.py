@@ -90,7 +90,7 @@ class Tracked(TorchFunctionMode):
         """Make the call, and see to it that what it returns is known to come from its arguments."""
         kwargs = kwargs or {}
         if func == SET_DATA:
-            raise self._recorder.refusal("a tensor is given other data", SeenByRunsAlone)
+            raise self._recorder.refusal("the model assigns to .data of a tensor", SeenByRunsAlone)
         if (special := self._special.get(func)) is not None:
             return special(func(*args, **kwargs), *args, **kwargs)
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
@@ -108,12 +108,12 @@ class Tracked(TorchFunctionMode):
         if given and any(all(tensor is not leaf for leaf in given) for tensor in made):
             raise self._reads_values(func)
         if given and isinstance(out, torch.Tensor) and not self._recorder.knows(out):
-            raise self._recorder.refusal(f"{getattr(func, '__name__', func)}() makes a tensor of others where runs do not show it")
+            raise self._recorder.refusal(f"{getattr(func, '__name__', func)}() creates a tensor from others outside the traced operators,")
         return out
 
     def _reads_values(self, func: Any) -> Exception:
         instead = INSTEAD_OF_NUMPY if func.__name__ in READS_OF_NUMPY else ""
-        return self._recorder.refusal(f"{func.__name__}() reads values", instead=instead)
+        return self._recorder.refusal(f"{func.__name__}() reads tensor values", instead=instead)
 
     def _made_of_sizes(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
         """Make the tensor of this run's numbers, and note of which expressions."""
@@ -139,7 +139,7 @@ class Tracked(TorchFunctionMode):
             values.pop()
             declared.pop()
         if odd := set(options) - {"dtype", "device", "pin_memory"}:
-            raise self._recorder.refusal(f"{op} is called with {', '.join(sorted(odd))} and a size that moves")
+            raise self._recorder.refusal(f"{op} is called with {', '.join(sorted(odd))} and a dynamic size")
         if "device" in options:
             options["device"] = torch.device(options["device"])
         options = {name: options[name] for name in ("dtype", "device", "pin_memory") if name in options}
@@ -172,7 +172,7 @@ class Tracked(TorchFunctionMode):
             if isinstance(size, int) or plain(stop) < x.shape[axis]:
                 continue
             if not is_implied(sympy.Le(size, end), dict.fromkeys(size.free_symbols, (1, MOST))):
-                raise self._recorder.refusal(f"a slice up to {end} is left out", LeftOut)
+                raise self._recorder.refusal(f"a slice up to {end} has no effect in this run but may have one at other sizes,", LeftOut)
 
     def _number(self, value: int, size: Size) -> Any:
         return value if isinstance(size, int) else self._environment.create_symintnode(size, hint=value)
@@ -193,12 +193,12 @@ class Tracked(TorchFunctionMode):
 
     def _length(self, found: int, tensor: torch.Tensor) -> int:
         if not isinstance(self._recorder.sizes(tensor)[0], int):
-            raise self._recorder.refusal("len() makes a plain integer of a size that moves")
+            raise self._recorder.refusal("len() converts a dynamic size to a Python integer")
         return found
 
     def _stride(self, found: Any, tensor: torch.Tensor, *_: Any, **__: Any) -> Any:
         if not all(isinstance(size, int) for size in self._recorder.sizes(tensor)):
-            raise self._recorder.refusal("stride() of a tensor whose sizes move is read")
+            raise self._recorder.refusal("stride() of a tensor with dynamic sizes is read")
         return found
 
 

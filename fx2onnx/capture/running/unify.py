@@ -102,7 +102,7 @@ class Writer:
         others = self._others_of(row)
         for other in others:
             if any(a != b for a, b in zip(row.leaves, other.leaves, strict=True) if isinstance(a, Ref) or isinstance(b, Ref)):
-                raise NumbersMove(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
+                raise NumbersMove(f"{row.op} at {line_in(row.line)} takes a different tensor at other sizes")
         pairs = zip(first.leaves, row.leaves, strict=True)
         nodes = {self._node(a): self._node(b) for a, b in pairs if isinstance(a, Ref)}
         node = self.graph.node_copy(self._rows[number], nodes.__getitem__)
@@ -146,7 +146,7 @@ class Writer:
         found: list[Trace] = []
         for run, other in enumerate(self._others()):
             if other is None or other.op is not op:
-                raise CannotRun(f"what it calls depends on its sizes: {op}, but {_called(other)} at {self._setting(run)}")
+                raise CannotRun(f"the operators called depend on the sizes: {op}, but {_called(other)} at {self._setting(run)}")
             found.append([leaf for leaf in other.leaves if isinstance(leaf, Trace)][number])
         return found
 
@@ -181,7 +181,7 @@ class Writer:
         """Put one call in the place of the turns of each loop."""
         for loops in zip(trace.loops, *(other.loops for other in self.traces), strict=True):
             if not self.sizes.give(turns := expression(loops[0].size), tuple(loop.turns for loop in loops)):
-                raise CannotRun(f"the number of turns of the loop at {loops[0].line} is not {self.axes.said(turns)} at other sizes")
+                raise CannotRun(f"the number of iterations of the loop at {loops[0].line} is not {self.axes.said(turns)} at other sizes")
         check_tests(self.axes.environment, trace.loops, self.axes.ranges)
         self.modules.update(rolled(self.graph, self._rows, trace, self.axes.environment, self.axes.said))
 
@@ -292,7 +292,7 @@ class Writer:
             return self.graph.create_node("get_attr", first.name, name=first.name)
         if isinstance(first, Ref):
             if any(value != first for value in values):
-                raise NumbersMove(f"{row.op} takes another tensor at another size at {line_in(row.line)}")
+                raise NumbersMove(f"{row.op} at {line_in(row.line)} takes a different tensor at other sizes")
             return self._node(first)
         if is_counted(first, self._loops):
             return first
@@ -306,7 +306,7 @@ class Writer:
             return self._size(row, (first, *values[1:]))
         if not all(alike(first, value) for value in values[1:]):
             listed = ", ".join(map(repr, dict.fromkeys((first, *values[1:]))))
-            raise NumbersMove(f"{row.op} takes {listed} at {line_in(row.line)}, as the sizes are")
+            raise NumbersMove(f"{row.op} takes {listed} at {line_in(row.line)}, depending on the sizes")
         return first
 
     @property
@@ -333,12 +333,12 @@ class Writer:
             check_no_number(row, first)
             return first
         if any(other.dtype != first.dtype or len(other.shape) != len(first.shape) for other in made):
-            raise CannotRun(f"{row.op} returns another dtype or number of axes at another size at {line_in(row.line)}")
+            raise CannotRun(f"{row.op} at {line_in(row.line)} returns a different dtype or number of axes at other sizes")
         shapes = list(zip(*(other.shape for other in made), strict=True))
         sizes = self._as_told(shapes, told, ref.part)
         if sizes is None and special:
             raise CannotRun(
-                f"{row.op} takes a size at {line_in(row.line)} that all runs show as another, and torch does not say what it gives"
+                f"{row.op} takes a size at {line_in(row.line)} that equals another size in all runs, and its result size is unknown"
             )
         if sizes is None:
             try:
@@ -366,7 +366,7 @@ class Writer:
         try:
             return self.sizes.of(values)
         except Unexplained as error:
-            raise NumbersMove(f"{row.op} takes or gives {values} at {line_in(row.line)}, which its sizes do not explain") from error
+            raise NumbersMove(f"{row.op} takes or returns {values} at {line_in(row.line)}, which the input sizes do not explain") from error
 
     def _returned(self, trace: Trace) -> list[OutputSpec]:
         results: list[Any] = []
@@ -385,15 +385,15 @@ class Writer:
             return node
         if not all(alike(first, value) for value in values[1:]):
             told = dict.fromkeys("another tensor" if isinstance(value, Ref) else repr(value) for value in values)
-            raise CannotRun(f"it returns {', '.join(told)}, as the sizes are")
+            raise CannotRun(f"the model returns {', '.join(told)}, depending on the sizes")
         return self._node(first) if isinstance(first, Ref) else first
 
 
 def error_of_other_calls(row: Row | None, other: Row | None, setting: str) -> LeftOut:
     """Return the error for a call of the run at the example's sizes that is another one, or none, in a run at this setting."""
-    usually = f"{row.op} at {line_in(row.line)}" if row is not None else "nothing more"
-    return LeftOut(f"what it calls depends on its sizes: {usually}, but {_called(other)} at {setting}")
+    usually = f"{row.op} at {line_in(row.line)}" if row is not None else "no further operator"
+    return LeftOut(f"the operators called depend on the sizes: {usually}, but {_called(other)} at {setting}")
 
 
 def _called(row: Row | None) -> str:
-    return str(row.op) if row is not None else "nothing more"
+    return str(row.op) if row is not None else "no further operator"

@@ -57,7 +57,7 @@ class Whiles:
             self._other(recorder, tensor, ref, place, line_of(frame))
             return None
         if self.found and self.found[-1].is_over:
-            raise recorder.refusal("a loop that a value ends is begun a second time, or another one,")
+            raise recorder.refusal("a while loop on a value runs a second time, or the model has a second one,")
         loop = self.found[-1] if self.found else While(line_of(frame))
         self.found[:] = [loop]
         loop.tests.append(len(recorder.rows))
@@ -67,9 +67,9 @@ class Whiles:
 
     def _other(self, recorder: Any, tensor: torch.Tensor, ref: Ref, place: Place | None, line: str) -> None:
         if self.found and not self.found[-1].is_over:
-            raise recorder.refusal("a value is tested in a loop that a value ends,")
+            raise recorder.refusal("a condition on a value is evaluated inside a while loop on a value,")
         if place is not None and place in self._asked and is_while(place) and recorder.settled.of_sizes(tensor, ref) is None:
-            error = LoopOnValue(f"a `while` tests a value at {line}")
+            error = LoopOnValue(f"a `while` has a condition on a value at {line}")
             error.place = place
             raise recorder.refuse(error)
         if place is not None:
@@ -78,13 +78,15 @@ class Whiles:
     def _check_counters(self, recorder: Any, loop: While, frame: FrameType) -> None:
         """Refuse numbers of Python's own that change from turn to turn: what follows from them further on would not be seen."""
         if steps := [name for name, value in frame.f_locals.items() if hasattr(value, "__next__")]:
-            raise recorder.refusal(f"{min(steps)} may go on in each turn of a loop that a value ends,")
+            raise recorder.refusal(f"the iterator `{min(steps)}` may advance in each iteration of a while loop on a value,")
         now = dict(numbers_held(frame.f_locals))
         if len(loop.tests) == 2:  # behind the first turn, which may have made variables
             loop.held = now
         before = loop.held if loop.held is not None else now
         if changed := [name for name in now.keys() | before.keys() if now.get(name, ...) != before.get(name, ...)]:
-            raise recorder.refusal(f"{min(changed)} is another in each turn of a loop that a value ends,")
+            raise recorder.refusal(
+                f"`{min(changed)}` is a Python number that changes in each iteration of a while loop, and a Loop carries only tensors,"
+            )
 
 
 @cache
@@ -162,32 +164,32 @@ def check_turns(traces: Sequence[Trace]) -> None:
     line = told[0].loop.line
     why = next(_differences(told), None)
     if why is not None:
-        raise CannotRun(f"the loop at {line}, which a value ends, cannot be rolled up: {why}")
+        raise CannotRun(f"the while loop at {line} cannot be exported as a Loop: {why}")
 
 
 def _differences(told: Sequence[Told]) -> Iterator[str]:
     most = told[-1]
     if any(one.trace.ended is not None for one in told):
-        yield "it raises"
+        yield "it raises an error"
     if any(
         not effects.is_harmless(row.op) for one in told for row in _rows_from(one) if row.op is not most.trace.rows[most.loop.tests[0]].op
     ):
-        yield "a turn, or what follows, writes into memory or reads values"
+        yield "an iteration, or the code after the loop, writes into memory or reads values"
     if not all(_same_constants(most.trace, one.trace) for one in told):
-        yield "a tensor that no operator made differs"
+        yield "a constant tensor differs between runs"
     if not all(_same(one.before(), most.before()) for one in told):
-        yield "what is called before it differs"
+        yield "the operators called before it differ between runs"
     first, *further = most.turns
     if not all(_same(turn, further[0]) for turn in further):
-        yield "its turns are not alike"
+        yield "its iterations differ"
     starts = _starts(first, further[0])
     if starts is None:
-        yield "its first turn is another"
+        yield "its first iteration differs from the others"
     if further[0][-1][1][0].kind != "own":
-        yield "what is tested does not change"
+        yield "its condition does not change between iterations"
     for one in told:
         if starts is not None and not _same(one.after, most.after, None if len(one.loop.tests) > 1 else starts):
-            yield f"what follows is another behind {len(one.loop.tests) - 1} turns"
+            yield f"the operators called after it differ after {len(one.loop.tests) - 1} iterations"
 
 
 def _rows_from(one: Told) -> Sequence[Row]:

@@ -62,7 +62,7 @@ class Work:
         if self._left is not None:
             self._left -= products
             if self._left < 0:
-                raise TooMuchWork(f"runs multiply more than {LIGHT:,} numbers")
+                raise TooMuchWork(f"the runs need more than {LIGHT:,} multiplications")
 
     def check_inputs(self, elements: Iterable[int]) -> None:
         """Refuse to go on with values where the arguments of a run are large together. Raises TooMuchWork."""
@@ -89,7 +89,7 @@ class Work:
 
     def refuse_large(self) -> NoReturn:
         """Refuse to go on with values. Raises TooMuchWork."""
-        raise TooMuchWork(f"a run makes a tensor of more than {LARGE:,} elements")
+        raise TooMuchWork(f"a run creates a tensor of more than {LARGE:,} elements")
 
     def leaves_out(self, func: Any, leaves: list[Any]) -> bool:
         """Return whether a run without values leaves those out that a call of an operator gives."""

@@ -60,7 +60,7 @@ class Answers:
         if known is None:
             known = len(self.asked)
             if known == BRANCHES:
-                self.refused = CannotRun(f"more than {BRANCHES} tests of numbers that values decide are made, the last at {line}")
+                self.refused = CannotRun(f"the model evaluates more than {BRANCHES} conditions on values, the last at {line}")
                 raise self.refused
             self.asked.append(OpenTest(test, {}, line))
             self.told.append(self._given[known] if known < len(self._given) else True)

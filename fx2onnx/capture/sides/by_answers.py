@@ -43,7 +43,7 @@ def capture_by_answers(
     args, kwargs = kept_apart(args, dict(kwargs))
     leaves = pytree.tree_leaves(dynamic_shapes)
     if moving_numbers(model, args, kwargs, dynamic_shapes) or any(is_hint(leaf, Dim.AUTO) for leaf in leaves):
-        raise CannotRun("a number is to be an input, or an axis moves that has no name, in a model that tests what values decide")
+        raise CannotRun("a model with conditions on values cannot have a dynamic number as an input, or Dim.AUTO")
     asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
 
     def export() -> torch.export.ExportedProgram:
@@ -88,7 +88,7 @@ class Sides:
         """
         paths = [path for path in every_path(self._path) if path.ended is None]
         if not paths:
-            raise CannotRun("whatever its values are, it raises")
+            raise CannotRun("the model raises an error for all values")
         joined = Joined(paths, self.axes)
         program = joined.program()
         self.limits |= joined.limits
@@ -137,7 +137,7 @@ class Sides:
         for dim, size in found:
             ours = self.axes.sizes[dim.tensor, dim.axis]
             if not isinstance(size, sympy.Symbol) or not isinstance(ours, sympy.Symbol) or symbols.setdefault(size, ours) != ours:
-                raise CannotRun(f'it tests what values decide, and "{dim.name}" follows from another size')
+                raise CannotRun(f'the model has conditions on values, and "{dim.name}" is derived from another size')
         return symbols
 
     def _tests(self, answers: Answers, symbols: Mapping[sympy.Symbol, sympy.Symbol]) -> Any:

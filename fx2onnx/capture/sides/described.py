@@ -46,13 +46,13 @@ def described(program: torch.export.ExportedProgram, symbols: Mapping[sympy.Symb
 
 def _check(program: torch.export.ExportedProgram) -> None:
     for node in _written(program.graph):
-        raise CannotRun(f"{users_line(node)} writes into what was there before the call, in a model that tests what values decide")
+        raise CannotRun(f"{users_line(node)} writes into an input or a buffer, in a model with conditions on values")
     for taken in program.graph.find_nodes(op="get_attr"):
-        raise CannotRun(f"it tests what values decide, and calls an operator that takes functions ({taken.target})")
+        raise CannotRun(f"the model has conditions on values and calls a higher-order operator ({taken.target})")
     kinds = {spec.kind for spec in program.graph_signature.input_specs} - {*TAKEN}
     kinds |= {spec.kind for spec in program.graph_signature.output_specs} - {OutputKind.USER_OUTPUT}
     if kinds:
-        raise CannotRun(f"it tests what values decide, and has a {min(kind.name for kind in kinds)}")
+        raise CannotRun(f"the model has conditions on values and a {min(kind.name for kind in kinds)}")
 
 
 def _written(graph: torch.fx.Graph) -> Iterator[Node]:
@@ -118,7 +118,7 @@ class _Copied:
         if not isinstance(found, sympy.Basic):
             return found
         if other := found.free_symbols - free_unbacked_symbols(found) - set(self._symbols):
-            raise CannotRun(f"it tests what values decide, and has a size that no axis is called by ({min(map(str, other))})")
+            raise CannotRun(f"the model has conditions on values and a size that belongs to no named axis ({min(map(str, other))})")
         found = found.subs(self._symbols)
         return int(found) if isinstance(found, sympy.Integer) else found
 

@@ -93,7 +93,7 @@ def refused(note: str = "") -> Failure:
     return failure_of(error)
 
 
-NOTE = f"by running the model it is refused as well: CannotRun: a constant is changed at {HERE}:{SECOND} in forward"
+NOTE = f"capture by running the model also fails: CannotRun: the model writes into a constant at {HERE}:{SECOND} in forward"
 
 
 def test_the_line_is_that_of_the_first_refusal() -> None:
@@ -113,12 +113,12 @@ def test_a_refusal_that_names_its_own_line_keeps_it() -> None:
     )
     error.add_note(NOTE)
     assert find_note_with_line(failure_of(error)) == ("", None)
-    tried = f"by running the model it is refused as well: CannotRun: it runs at 0 of the other sizes that were tried (at {HERE}:{SECOND})"
+    tried = f"capture by running the model also fails: CannotRun: the model runs at 0 of the other sizes tried (at {HERE}:{SECOND})"
     assert find_note_with_line(refused(tried)) == ("", None)
 
 
 def test_a_note_that_names_no_line_is_left_alone() -> None:
-    assert find_note_with_line(refused("by running the model it is refused as well: an argument is a class")) == ("", None)
+    assert find_note_with_line(refused("capture by running the model also fails: an argument is a class")) == ("", None)
     assert sentence(refused()).startswith('"h" was asked to be dynamic')
 
 

@@ -21,7 +21,7 @@ def trained() -> nn.Module:
 @pytest.mark.parametrize("exporter", ["torch.export", "to_onnx", "dynamo", "torchscript"])
 def test_training_mode_is_exported_as_evaluation_and_said_so(exporter: str) -> None:
     model = trained()
-    with pytest.warns(UserWarning, match=r"^the model was in training mode; exported as eval\(\): train=True exports it as it is"):
+    with pytest.warns(UserWarning, match=r"^the model was in training mode; exported as eval\(\): pass train=True to keep training mode"):
         artifact = export(exporter, model, (X,))
     assert model.training
     verify(artifact, model.eval(), [(X,)]).check()

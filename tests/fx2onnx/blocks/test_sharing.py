@@ -53,7 +53,7 @@ class Closing(Block):
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [(Writing, "writes into its arguments"), (Passing, "shares memory"), (Noting, "changes its own attributes")],
+    [(Writing, "writes into its arguments"), (Passing, "share memory"), (Noting, "changes its own attributes")],
 )
 def test_what_turns_out_to_be_no_block_is_captured_in_the_ordinary_way(kind: type, reason: str) -> None:
     class Prepared(Stack):
@@ -100,7 +100,7 @@ def test_arguments_that_differ_are_captured_alone() -> None:
 
     report = exported(Widening().eval()).report
     assert report.shared == {"blocks.1": "blocks.0"}
-    assert "another shape, dtype or value" in report.not_shared["blocks.2"]
+    assert "different shape, dtype or value" in report.not_shared["blocks.2"]
 
 
 def test_one_block_called_three_times_is_captured_once() -> None:

@@ -84,7 +84,7 @@ def test_types_that_eager_refuses_are_refused(function: Function, given: tuple[t
 def test_what_the_capture_refuses_by_itself(function: Function, given: tuple[torch.Tensor, ...]) -> None:
     with pytest.raises((RuntimeError, IndexError)):
         function(*given)
-    with pytest.raises(CaptureError, match=r"^torch\.export refuses the model"):
+    with pytest.raises(CaptureError, match=r"^torch\.export cannot capture the model"):
         to_onnx(Calls(function), given)
 
 
@@ -98,15 +98,15 @@ def test_it_says_where_the_model_does_that_and_in_whose_words() -> None:
     with pytest.raises(CaptureError) as refused:
         to_onnx(nn.Sequential(nn.Linear(3, 2)), (LONG,))
     assert str(refused.value) == (
-        "eager refuses the types of aten.linear.default at module 0 (Linear): mat1 and mat2 must have the same dtype, but got Long and "
-        "Float: call the model first, and give it what it takes"
+        "eager PyTorch rejects the dtypes of aten.linear.default at module 0 (Linear): mat1 and mat2 must have the same dtype, but got "
+        "Long and Float: call the model before the export, and pass dtypes that it accepts"
     )
     with pytest.raises(CaptureError, match=r"aten\.mm\.default at .*test_eager\.py:\d+ in forward: expected m1 and m2"):
         to_onnx(Calls(torch.mm), (LONG, W))
 
 
 def test_a_branch_that_is_not_taken_is_looked_at_too() -> None:
-    with pytest.raises(CaptureError, match=r"eager refuses the types of aten\.matmul"):
+    with pytest.raises(CaptureError, match=r"eager PyTorch rejects the dtypes of aten\.matmul"):
         to_onnx(InBranch(), (-X,))
 
 

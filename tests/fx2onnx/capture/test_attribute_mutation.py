@@ -53,11 +53,11 @@ def count_in_an_object(self: Any, x: Tensor) -> Tensor:
 
 
 REMEMBERS = [
-    (count, "calls", {"calls": 0}, "each call changes it further"),
-    (collect, "sums", {"sums": []}, "the second call returns something else"),
-    (compare_with_the_last, "last", {"last": torch.zeros(3)}, "the second call returns something else"),
-    (normalise_by_the_first, "mean", {}, "made of the values of the first call"),
-    (count_in_an_object, "held", {"held": Holder()}, "the second call returns something else"),
+    (count, "calls", {"calls": 0}, "each call changes it again"),
+    (collect, "sums", {"sums": []}, "a second call with the same inputs returns a different result"),
+    (compare_with_the_last, "last", {"last": torch.zeros(3)}, "a second call with the same inputs returns a different result"),
+    (normalise_by_the_first, "mean", {}, "depend on the values of the first call"),
+    (count_in_an_object, "held", {"held": Holder()}, "a second call with the same inputs returns a different result"),
 ]
 
 
@@ -118,7 +118,7 @@ def test_a_model_that_cannot_be_called_again_is_refused_when_it_changes_itself()
         def __deepcopy__(self, memo: dict[int, Any]) -> Any:
             raise RuntimeError("there is only one of me")
 
-    with pytest.raises(MutationError, match="could not be tried: there is only one of me"):
+    with pytest.raises(MutationError, match="could not be checked: there is only one of me"):
         to_onnx(Once(keep), (X,))
 
 

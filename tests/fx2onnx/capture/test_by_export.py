@@ -39,7 +39,7 @@ def test_vmap_in_a_program_that_was_captured_before_is_resolved() -> None:
 
 
 def test_what_torch_export_refuses_is_said_with_its_reason() -> None:
-    with pytest.raises(CaptureError, match=r"torch\.export refuses the model: .*data-dependent"):
+    with pytest.raises(CaptureError, match=r"torch\.export cannot capture the model: .*data-dependent"):
         to_onnx(Op(lambda x: x + 1 if x.sum() > 0 else x), (X,), capture="torch.export")
 
 
@@ -73,7 +73,7 @@ def test_autocast_in_forward_is_the_casts_that_it_makes() -> None:
 
 
 def test_autocast_around_the_call_is_refused() -> None:
-    with torch.autocast("cpu"), pytest.raises(UnsupportedArgument, match="put the with-statement into forward"):
+    with torch.autocast("cpu"), pytest.raises(UnsupportedArgument, match="move the with-statement into forward"):
         to_onnx(nn.Linear(3, 2), (X,))
 
 

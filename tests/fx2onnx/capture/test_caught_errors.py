@@ -43,7 +43,7 @@ def counted(_: nn.Module, x: Tensor) -> Tensor:
 @pytest.mark.parametrize("function", [in_try, suppressed, counted])
 def test_an_error_of_the_capture_that_the_model_catches_is_refused(function: Callable[..., Any]) -> None:
     before = GuardOnDataDependentSymNode.__init__
-    with pytest.raises(CaptureError, match=f"tests a value at {HERE}{function.__name__}, and catches the error"):
+    with pytest.raises(CaptureError, match=f"evaluates a condition on a tensor value at {HERE}{function.__name__}, and catches the error"):
         to_onnx(With(function), (X,), capture="torch.export")
     assert GuardOnDataDependentSymNode.__init__ is before
 

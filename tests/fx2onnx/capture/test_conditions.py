@@ -37,7 +37,7 @@ def test_what_is_checked_of_a_number_that_is_read_is_a_limit() -> None:
     (found,) = limits_of(first_rows, X, torch.tensor(3))
     line, _, told = found.partition(": ")
     assert line.endswith(" in forward")
-    assert told == "torch checks that u0 >= 2 and u0 <= batch; the file does not"
+    assert told == "torch checks that u0 >= 2 and u0 <= batch; the exported model does not"
 
 
 def check_all(x: Tensor) -> Tensor:
@@ -54,11 +54,11 @@ def check_all_and_say(x: Tensor) -> Tensor:
 
 @pytest.mark.parametrize(
     ("function", "told"),
-    [(check_all, "u0, which is read there, is true or 1"), (check_all_and_say, "a tensor is true (numbers that are none)")],
+    [(check_all, "u0, which is read from a tensor there, is true or 1"), (check_all_and_say, "a tensor is true (numbers that are none)")],
 )
 def test_a_check_of_a_tensor_is_a_limit(function: Any, told: str) -> None:
     (found,) = limits_of(function, X)
-    assert found.endswith(f"torch checks that {told}; the file does not")
+    assert found.endswith(f"torch checks that {told}; the exported model does not")
     program = to_onnx(Op(function), (X,), dynamic_shapes=(({0: "batch"},),), capture="torch.export")
     assert [node.op_type for node in program.model.graph] == ["Mul"]
 
@@ -91,7 +91,7 @@ def test_a_program_that_was_captured_before_has_limits_as_well() -> None:
 def test_the_ends_of_a_dim_are_told(capture: str) -> None:
     shapes = ({0: Dim("rows", min=2, max=64), 1: Dim("columns")},)
     found = to_onnx(nn.ReLU(), (torch.randn(6, 3),), dynamic_shapes=shapes, capture=capture).report.limits
-    assert found == ('dynamic_shapes says that "rows" is 2 to 64; the file does not look',)
+    assert found == ('dynamic_shapes declares that "rows" is 2 to 64; the exported model does not check this',)
 
 
 def test_an_example_beyond_the_ends_of_its_dim_is_refused() -> None:
@@ -106,13 +106,13 @@ def test_an_axis_of_an_entry_has_its_path_as_a_name() -> None:
 
     shapes = ({"x": {0: Dim.DYNAMIC(max=64)}},)
     (limit,) = to_onnx(Entries(), ({"x": X},), dynamic_shapes=shapes).report.limits
-    assert limit.startswith("dynamic_shapes says that \"axis 0 of batch['x']\" is at most 64")
+    assert limit.startswith("dynamic_shapes declares that \"axis 0 of batch['x']\" is at most 64")
 
 
 def test_the_ends_of_a_captured_program_are_told() -> None:
     shapes = ({0: Dim("batch"), 1: Dim("rows", min=3, max=64)},)
     program = torch.export.export(nn.ReLU(), (torch.randn(2, 6),), dynamic_shapes=shapes)
-    ends = "of at least 3 and at most 64; the file does not look"
+    ends = "of at least 3 and at most 64; the exported model does not check this"
     assert to_onnx(program, dynamic_shapes=shapes).report.limits == (f'the program was captured for "rows" {ends}',)
     (unnamed,) = to_onnx(program).report.limits
     assert unnamed.endswith(ends)

@@ -88,7 +88,7 @@ def test_a_test_for_one_row_is_refused_where_the_caller_wrote_it() -> None:
 def test_code_without_a_file_is_watched_as_well() -> None:
     namespace: dict[str, Any] = {"nn": nn}
     exec("class Branching(nn.Module):\n    def forward(self, x):\n        return x if x.shape[0] > 3 else -x", namespace)
-    with pytest.raises(FrozenDimension, match="only batch > 3 is exported: the test at a forward without a file"):
+    with pytest.raises(FrozenDimension, match="only batch > 3 is exported: the test at a forward without a source file"):
         to_onnx(namespace["Branching"](), (X,), dynamic_shapes=BATCH, capture="torch.export")
 
 
@@ -105,7 +105,7 @@ def test_two_names_for_sizes_that_must_be_equal_are_refused() -> None:
 
 
 def test_shapes_that_do_not_fit_the_arguments_are_refused() -> None:
-    with pytest.raises(CaptureError, match="dynamic_shapes does not fit the arguments"):
+    with pytest.raises(CaptureError, match="dynamic_shapes does not match the arguments"):
         to_onnx(nn.Linear(3, 5), (X,), dynamic_shapes=BOTH)
 
 
@@ -115,7 +115,7 @@ def test_shapes_that_do_not_fit_the_arguments_are_refused() -> None:
         (lambda x, y: x * y if x.shape[0] > 2 else x, "only batch > 2"),
         (lambda x, y: x * y if y.shape[0] > 2 else x, "only batch > 2"),
         (lambda x, y: x * y if x.shape[0] + y.shape[0] > 5 else x, r"only 2\*batch > 5"),
-        (lambda x, y: x * y + sum(part.sum() for part in x.split(2)), "only sizes that make 2 parts"),
+        (lambda x, y: x * y + sum(part.sum() for part in x.split(2)), "only sizes that give 2 parts"),
     ],
 )
 def test_a_test_of_an_axis_that_becomes_equal_to_another_is_seen(function: Callable[..., Any], said: str) -> None:
@@ -168,7 +168,7 @@ def exported_at_5_and_9(name: str, capture: str) -> Any:
 )
 def test_a_test_of_two_axes_that_holds_at_few_sizes_is_seen(name: str, capture: str) -> None:
     with pytest.raises(
-        ToOnnxError, match=f"were asked to be dynamic but only .* is exported: .* {HERE}|what it calls depends on its sizes"
+        ToOnnxError, match=f"were asked to be dynamic but only .* is exported: .* {HERE}|the operators called depend on the sizes"
     ):
         exported_at_5_and_9(name, capture)
 
@@ -196,13 +196,13 @@ def test_an_axis_that_is_twice_another_by_request_may_be() -> None:
 )
 def test_a_number_of_parts_that_moves_is_refused(parts: Callable[..., Any], capture: str) -> None:
     module = With(lambda _, x: torch.stack([part.sum() for part in parts(x)]))
-    with pytest.raises(FrozenDimension, match=f"only sizes that make . parts are exported: it is cut at {HERE}"):
+    with pytest.raises(FrozenDimension, match=f"only sizes that give . parts are exported: it is split at {HERE}"):
         to_onnx(module, (X,), dynamic_shapes=({0: "batch"},), capture=capture)
 
 
 def test_a_loop_over_every_seventh_row_is_refused_by_torch_export_too() -> None:
     module = With(lambda _, x: torch.stack([row * 3 for row in x[::7]]))
-    with pytest.raises(FrozenDimension, match=f"only sizes that make 1 parts are exported: it is cut at {HERE}"):
+    with pytest.raises(FrozenDimension, match=f"only sizes that give 1 parts are exported: it is split at {HERE}"):
         to_onnx(module, (X,), dynamic_shapes=({0: "batch"},), capture="torch.export")
 
 
@@ -212,7 +212,7 @@ SQUEEZES = [lambda x: x.squeeze(0), lambda x: x.squeeze(), lambda x: x.squeeze((
 @pytest.mark.parametrize("squeeze", SQUEEZES)
 def test_a_squeeze_that_takes_a_moving_axis_away_is_refused(squeeze: Callable[..., Any]) -> None:
     module = With(lambda _, x: squeeze(x) * 2)
-    with pytest.raises(FrozenDimension, match=f'"batch" .* only sizes at which `squeeze` takes no axis away .* {HERE}'):
+    with pytest.raises(FrozenDimension, match=f'"batch" .* only sizes at which `squeeze` removes no axis .* {HERE}'):
         to_onnx(module, (X,), dynamic_shapes=({0: "batch"},))
     assert to_onnx(module, (X,), dynamic_shapes=({0: "batch"},), accept_ranges=("batch",))
     verify(to_onnx(module, (X,), dynamic_shapes=({0: Dim("batch", min=2)},)), module, [(X,), (X[:2],)]).check()

@@ -35,7 +35,7 @@ DRAWS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-TOLD = r"^random numbers are drawn from a torch.Generator, .* at tests/fx2onnx/capture/test_generators\.py:\d+ in .*: Leave `generator` out"
+TOLD = r"from a torch.Generator, .* at tests/fx2onnx/capture/test_generators\.py:\d+ in .*: Remove the `generator` argument"
 
 
 @pytest.mark.parametrize("name", DRAWS)

@@ -43,6 +43,6 @@ def test_a_cast_that_changes_nothing_is_captured(function: Callable[[Any, Tensor
 @pytest.mark.parametrize("function", [by_to, by_float])
 def test_a_cast_of_what_the_model_holds_is_refused_and_nothing_is_cast(function: Callable[[Any, Tensor], Tensor], capture: str) -> None:
     model = With(function, layer=nn.Linear(3, 3).half()).eval()
-    with pytest.raises(CaptureError, match=f"the model casts or moves a Linear of its own at {HERE}{function.__name__}: "):
+    with pytest.raises(CaptureError, match=f"forward casts or moves a Linear of the model at {HERE}{function.__name__}: "):
         to_onnx(model, (torch.randn(4, 3),), dynamic_shapes=ROWS, capture=capture)
     assert model.layer.weight.dtype == torch.float16

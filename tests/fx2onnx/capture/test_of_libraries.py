@@ -125,7 +125,7 @@ def test_what_is_accepted_of_a_library_is_among_the_limits(library: dict[str, An
     model = Of(library["more_rows"])
     exported = to_onnx(model, (torch.randn(2, 7, 3),), dynamic_shapes=(AXES,), capture="torch.export", accept_ranges=("rows",))
     assert [line.partition(": ")[2] for line in exported.report.limits] == [
-        "only rows > 1 is exported; accept_ranges accepts it; the file does not look"
+        "only rows > 1 is exported; allowed by accept_ranges; the exported model does not check it"
     ]
 
 

@@ -191,11 +191,14 @@ def test_what_no_layer_has_seen_is_padded_too_and_lengths_may_be_constants() -> 
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda self, x, lengths: pack_padded_sequence(x, lengths, True, False).data * 2, "a PackedSequence is asked for its data at"),
-        (lambda self, x, lengths: pack_padded_sequence(x, lengths, True, False).batch_sizes, "is asked for its batch_sizes at"),
-        (lambda self, x, lengths: [*pack_padded_sequence(x, lengths, True, False)], "is taken apart at"),
-        (lambda self, x, lengths: self.lstm(pack_padded_sequence(x, lengths.tolist(), True, False))[1], "give it the tensor of them"),
-        (lambda self, x, lengths: self.lstm(pack_padded_sequence(x, [x.shape[1]] * 3, True))[1], "give it the tensor of them"),
+        (
+            lambda self, x, lengths: pack_padded_sequence(x, lengths, True, False).data * 2,
+            "a PackedSequence is accessed by its attribute data at",
+        ),
+        (lambda self, x, lengths: pack_padded_sequence(x, lengths, True, False).batch_sizes, "is accessed by its attribute batch_sizes at"),
+        (lambda self, x, lengths: [*pack_padded_sequence(x, lengths, True, False)], "is unpacked by Python at"),
+        (lambda self, x, lengths: self.lstm(pack_padded_sequence(x, lengths.tolist(), True, False))[1], "pass the lengths as a tensor"),
+        (lambda self, x, lengths: self.lstm(pack_padded_sequence(x, [x.shape[1]] * 3, True))[1], "pass the lengths as a tensor"),
     ],
 )
 def test_what_no_file_describes_is_refused_with_the_line(function: Callable[..., Any], said: str, capture: str) -> None:
@@ -218,8 +221,8 @@ def test_a_packed_result_a_wrong_number_of_features_and_autocast_are_refused() -
 def test_the_report_says_what_eager_asks_of_lengths_and_torch_is_as_before() -> None:
     program = check(Packed(nn.LSTM(4, 5), "nine", sorted=True), SORTED)
     assert [line.partition(": ")[2] for line in program.report.limits] == [
-        "torch checks that lengths are 1 or more, and in descending order; the file does not",
-        "torch checks that no length is above total_length; the file does not",
+        "torch checks that lengths are 1 or more, and in descending order; the exported model does not",
+        "torch checks that no length exceeds total_length; the exported model does not",
     ]
     assert all("test_packed.py" in line for line in program.report.limits)
     with pytest.raises(RuntimeError, match="greater than 0"):

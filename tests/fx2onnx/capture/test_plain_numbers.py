@@ -57,7 +57,7 @@ TAKEN = {
 }
 
 
-SAID = r'^"n" was asked .* (is exported: it is taken as a plain number|make \d parts are exported: it is cut) at tests/.*:\d+ in '
+SAID = r'^"n" was asked .* (is exported: it is converted to a Python number|give \d parts are exported: it is split) at tests/.*:\d+ in '
 
 
 @pytest.mark.parametrize("capture", ["torch.export", "auto"])

@@ -16,7 +16,7 @@ from torch.export import Dim, ExportedProgram
 from exportlab import to_onnx
 
 CAPTURED = "the program was captured for "
-LIMIT = re.compile(CAPTURED + r"(?P<test>.+); the file does not look$")
+LIMIT = re.compile(CAPTURED + r"(?P<test>.+); the exported model does not check this$")
 ENDS = re.compile(r'"(?P<name>[^"]+)" of (?P<ends>.+)')
 
 
@@ -136,7 +136,9 @@ def test_a_guard_is_told_by_its_line_and_the_names_that_are_given() -> None:
     program = torch.export.export(One(OF_ONE["modulo"]), rows(6), dynamic_shapes=({0: Dim.DYNAMIC},))
     (limit,) = to_onnx(program, dynamic_shapes=({0: "batch"},)).report.limits
     assert re.fullmatch(
-        r"\S*test_program_guards\.py:\d+ in <lambda>: the program was captured for \(batch % 2\) == 0; the file does not look", limit
+        r"\S*test_program_guards\.py:\d+ in <lambda>: "
+        r"the program was captured for \(batch % 2\) == 0; the exported model does not check this",
+        limit,
     )
 
 
@@ -152,7 +154,7 @@ def test_a_static_program_has_no_limits() -> None:
 def test_a_guard_that_is_written_in_an_unknown_way_is_a_limit_as_it_stands() -> None:
     program = torch.export.export(One(OF_ONE["modulo"]), rows(6), dynamic_shapes=({0: Dim.DYNAMIC},))
     program._guards_code.append("unknown(L['x'].size()[0])")
-    assert CAPTURED + "unknown(L['x'].size()[0]); the file does not look" in to_onnx(program).report.limits
+    assert CAPTURED + "unknown(L['x'].size()[0]); the exported model does not check this" in to_onnx(program).report.limits
 
 
 class _MoreThanFive(torch.nn.Module):

@@ -79,7 +79,7 @@ KEYED: dict[str, nn.Module] = {
 @pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
 def test_a_size_as_a_key_is_refused_with_its_line_and_what_to_do(name: str, by: str) -> None:
     positions.cache_clear()
-    with pytest.raises(CaptureError, match=f"at {HERE}.*: a size that moves is the key of a dict, .*. Compute what is kept") as caught:
+    with pytest.raises(CaptureError, match=f"at {HERE}.*: a dynamic size is used as a key of a dict, .*. Compute the value") as caught:
         to_onnx(KEYED[name], (X,), dynamic_shapes=STEPS, capture=by)
     assert not getattr(caught.value, "__notes__", ())
 
@@ -99,13 +99,13 @@ NUMPY: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("by", ["auto", "torch.export"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_what_leaves_torch_for_numpy_is_refused_with_its_line_and_what_to_do(name: str, by: str) -> None:
-    with pytest.raises(CaptureError, match=f" at {HERE}.*: NumPy is given a tensor or a size there.*Use functions of torch"):
+    with pytest.raises(CaptureError, match=f" at {HERE}.*: A tensor or a size is passed to NumPy there.*Use PyTorch functions"):
         to_onnx(Of(NUMPY[name]), (X,), dynamic_shapes=STEPS, capture=by)
 
 
 @pytest.mark.parametrize("name", ["numpy", "asarray"])
 def test_runs_refuse_it_in_the_same_words(name: str) -> None:
-    with pytest.raises(CaptureError, match=f"reads values at {HERE}.*: NumPy is given a tensor or a size there"):
+    with pytest.raises(CaptureError, match=f"reads tensor values at {HERE}.*: A tensor or a size is passed to NumPy there"):
         to_onnx(Of(NUMPY[name]), (X,), dynamic_shapes=STEPS, capture="run")
 
 
@@ -150,7 +150,7 @@ class Backward(Energy):
 @pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
 @pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
 def test_a_gradient_that_cannot_be_computed_has_its_line_and_what_to_do(by: str, shapes: Any) -> None:
-    told = f"element 0 of tensors does not require grad .* at {HERE}forward: .* Begin with x = x.detach"
+    told = f"element 0 of tensors does not require grad .* at {HERE}forward: .* Start with x = x.detach"
     with pytest.raises(CaptureError, match=told):
         to_onnx(Energy(requires_grad=False), (X,), dynamic_shapes=shapes, capture=by)
     model = Energy(requires_grad=True)
@@ -162,7 +162,7 @@ def test_a_gradient_that_cannot_be_computed_has_its_line_and_what_to_do(by: str,
 @pytest.mark.parametrize("by", ["auto", "run", "torch.export"])
 def test_backward_into_parameters_is_refused_with_its_line_and_leaves_no_gradients(by: str, shapes: Any) -> None:
     model = Backward(requires_grad=True)
-    with pytest.raises(CaptureError, match=f"leaves gradients in the parameters of the model at {HERE}forward, and .*autograd.grad"):
+    with pytest.raises(CaptureError, match=f"adds gradients to the parameters of the model at {HERE}forward, which .*autograd.grad"):
         to_onnx(model, (X,), dynamic_shapes=shapes, capture=by)
     assert model.layer.weight.grad is None
 
@@ -182,7 +182,7 @@ def test_a_result_whose_class_is_not_registered_is_refused_with_what_to_do(by: s
         "Plain": lambda x: Plain(x + 1),
     }
     for kind, function in made.items():
-        told = rf"it returns a {kind}, of which torch does not know the parts\. .* torch\.export\.register_dataclass\({kind}\)"
+        told = rf"the model returns a {kind}, which is not registered as a pytree\. .* torch\.export\.register_dataclass\({kind}\)"
         with pytest.raises(CaptureError, match=told) as caught:
             to_onnx(Of(function), (X,), dynamic_shapes=shapes, capture=by)
         assert not getattr(caught.value, "__notes__", ())
@@ -215,4 +215,6 @@ def test_what_runs_say_stays_where_answers_to_tests_of_values_do_not_help() -> N
     args = torch.randn(6, 2, 5), torch.ones(6, 2, dtype=torch.bool)
     with pytest.raises(FrozenDimension, match=f'"steps" was asked to be dynamic but is the constant 6 after {HERE}') as caught:
         to_onnx(Crf(), args, dynamic_shapes=({0: "steps"}, {0: "steps"}))
-    assert "a value is tested in a model whose loops follow a size, at tests/" in " ".join(caught.value.__notes__)
+    assert "a condition on a value is evaluated in a model with loops over a dynamic dimension, at tests/" in " ".join(
+        caught.value.__notes__
+    )

@@ -27,7 +27,7 @@ def test_shapes_by_tensor_and_by_example_are_taken(capture: str) -> None:
     for shapes in (by_tensor, by_example):
         program = to_onnx(Sum(), (x, y), dynamic_shapes=shapes, capture=capture)
         torch.testing.assert_close(program(x[:2], y[:2])[0], x[:2].sum(0) + y[:2].sum(0))
-    with pytest.raises(CaptureError, match="dynamic_shapes is a ShapesCollection of other arguments: Some tensors"):
+    with pytest.raises(CaptureError, match="dynamic_shapes, a ShapesCollection, does not match the arguments: Some tensors"):
         to_onnx(Sum(), (x.clone(), y), dynamic_shapes=by_tensor)
 
 
@@ -51,5 +51,5 @@ def test_axes_of_further_keywords_by_their_names_alone(given: tuple[str, ...], n
 
 
 def test_the_names_that_input_names_gives_are_not_those_of_arguments() -> None:
-    with pytest.raises(CaptureError, match=r"dynamic_shapes names image, as input_names does, .* the arguments of forward: input"):
+    with pytest.raises(CaptureError, match=r"dynamic_shapes uses image from input_names. .* argument names of forward instead: input"):
         to_onnx(nn.ReLU(), (torch.randn(2, 3),), dynamic_shapes={"image": {0: "rows"}}, input_names=["image"])

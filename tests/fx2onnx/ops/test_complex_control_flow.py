@@ -70,7 +70,7 @@ class ByScan(nn.Module):
 
 
 def test_a_scan_is_refused() -> None:
-    with pytest.raises(UnsupportedOps, match="scan: complex numbers pass through it"):
+    with pytest.raises(UnsupportedOps, match="scan: complex operands are not supported"):
         to_onnx(ByScan(), (X,))
 
 
@@ -108,5 +108,5 @@ def test_equal_blocks_of_complex_numbers_are_right(capture: str) -> None:
 
 
 def test_local_functions_of_complex_numbers_are_refused() -> None:
-    with pytest.raises(UnsupportedOps, match=r"complex64.*leave the class out of functions="):
+    with pytest.raises(UnsupportedOps, match=r"complex64.*remove the class from functions="):
         to_onnx(Turns(), (X,), functions=(Turn,))

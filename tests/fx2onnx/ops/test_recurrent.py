@@ -65,5 +65,5 @@ def test_a_projection_that_no_state_can_be_carried_back_through_is_refused() -> 
     module = nn.LSTM(3, 6, proj_size=2)
     with torch.no_grad():
         module.weight_hr_l0[1] = module.weight_hr_l0[0]
-    with pytest.raises(ToOnnxError, match="projected by weights whose rows hardly differ"):
+    with pytest.raises(ToOnnxError, match="rows of the projection are nearly dependent"):
         to_onnx(module, (normal(5, 2, 3),), **OWN)

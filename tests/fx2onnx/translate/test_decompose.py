@@ -66,9 +66,9 @@ def test_a_decomposition_that_decides_by_a_size_is_refused_and_changes_nothing()
     sizes = node.meta["val"].fake_mode.shape_env
     before = dict(sizes.replacements), list(sizes.guards), dict(sizes.var_to_range)
     for _ in range(2):  # the second time the answer is remembered
-        with pytest.raises(Untranslated, match="holds for some sizes only"):
+        with pytest.raises(Untranslated, match="is valid only for some sizes"):
             traced(node, _size_dependent)
-    with pytest.raises(Untranslated, match="holds for some sizes only"):
+    with pytest.raises(Untranslated, match="is valid only for some sizes"):
         traced(node, lambda x: x.view(3, 4))
     assert (dict(sizes.replacements), list(sizes.guards), dict(sizes.var_to_range)) == before
 

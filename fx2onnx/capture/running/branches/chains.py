@@ -56,10 +56,10 @@ def _refusal(chain: Sequence[OpenTest]) -> TooManyRanges:
     texts = [range_text(test.dims, test.test).removeprefix("only ") for test in chain[:SHOWN]]
     told = ", ".join([texts[0], *(text for text in texts[1:] if len(text) < READABLE)])
     return TooManyRanges(
-        f'"{chain[0].names[0]}" was asked to be dynamic but the test at {chain[0].line} is made in each turn of a loop: '
-        f"{told}, and so on. It tells more than {BRANCHES} ranges of sizes apart. "
-        "Let the loop have a fixed number of turns, enough for the longest input, where those that are not needed change nothing; "
-        "or loop over `range(n)` or over rows, which becomes a Loop."
+        f'"{chain[0].names[0]}" was asked to be dynamic but the test at {chain[0].line} is evaluated in each iteration of a loop: '
+        f"{told}, and so on. This makes more than {BRANCHES} ranges of sizes. "
+        "Use a fixed number of iterations, enough for the longest input, and mask those that are not needed; "
+        "or loop over `range(n)` or over rows, which is exported as a Loop."
     )
 
 

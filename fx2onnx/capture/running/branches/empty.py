@@ -36,7 +36,7 @@ def with_empty(
         found = capture(*axes.at_none(symbol, arguments))
     except ToOnnxError as error:
         if any(has_loops(path.program) for path in paths):  # of which nothing else has looked at 0
-            raise CannotRun(f"its loops, rolled up, give something else at {axes.shown({symbol: 0})}") from error
+            raise CannotRun(f"exported as a Loop, the loops of the model give a different result at {axes.shown({symbol: 0})}") from error
         return None
     told = OpenTest(symbol, {}, paths[0].sizes[0][0].line)
     sides = [(path, True) for path in paths] + [(path, False) for path in found]

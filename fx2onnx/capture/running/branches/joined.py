@@ -62,9 +62,9 @@ class Joined:
         """
         first = next((path for path in self._paths if path.ended is None), None)
         if first is None:
-            raise CannotRun(f"whatever its values are, it raises {_raised(self._paths[0])}")
+            raise CannotRun(f"the model raises an error for all values: {_raised(self._paths[0])}")
         if self._paths[0].axes.fixed:
-            raise CannotRun(f"the only sizes that it takes are {', '.join(path.axes.shown(path.axes.fixed) for path in self._paths)}")
+            raise CannotRun(f"the model accepts only these sizes: {', '.join(path.axes.shown(path.axes.fixed) for path in self._paths)}")
         if len(self._paths) == 1:
             return first.program
         self._check_structure(first)
@@ -88,7 +88,7 @@ class Joined:
         for path in self._paths:
             if path.ended is None and path.program.call_spec.out_spec != first.program.call_spec.out_spec:
                 told = ", but ".join(map(_structure, (first, path)))
-                raise CannotRun(f"the sides of its tests of values return what has another structure: {told}")
+                raise CannotRun(f"the branches of the model return different structures: {told}")
 
     def _place(self, root: Scope) -> None:
         """Place the inputs of all paths: state, constants, and last what the caller gives."""
@@ -127,7 +127,7 @@ class Joined:
         memory = self._memory[paths[0]].setdefault(first.memory, next(self._new))
         for path, value in zip(paths, values, strict=True):
             if self._memory[path].setdefault(value.memory, memory) != memory:
-                raise CannotRun("what it shares of memory is not the same in two runs")
+                raise CannotRun("the tensors that share memory are not the same in two runs")
         return Described.of(first.sizes, first.dtype, memory)
 
     def _results(self, scope: Scope, paths: Sequence[int], at: int) -> list[Any]:
@@ -161,7 +161,7 @@ class Joined:
         if not held:
             at = min(at, *(len(self._calls[path]) - 1 for path in paths))
             where = {line_in(self._calls[path][at].meta.get("stack_trace", "")) for path in paths}
-            raise CannotRun(f"what it calls at {' or '.join(sorted(where))} is not the same in two runs, and no test of a value says why")
+            raise CannotRun(f"two runs call different operators at {' or '.join(sorted(where))}, and no condition on a value explains it")
         test = held[0][0]
         sides = [[path for path in paths if self._paths[path].sizes[place][1] is answer] for answer in (True, False)]
         return self._either(scope, sides, test.line, partial(self._size_truth, scope, test.test), at, self._agreed_by_size)
@@ -278,7 +278,7 @@ class Joined:
         if isinstance(pair[0], Node) and all(_gives(one, other, at) for at in axes[1]):
             return _what_it_is(pair[0])
         told = ", but ".join(f"{self._shown(result)}{_where(result)}" for result in pair)
-        raise CannotRun(f"the sides of the test at {line} return what one output cannot be: {told}")
+        raise CannotRun(f"the branches of the condition at {line} return results that cannot be one output: {told}")
 
     def _shown(self, result: Any) -> str:
         if not isinstance(result, Node):

@@ -59,7 +59,7 @@ class Path:
         guards = [guard.expr for guard in axes.environment.guards if are_calls_as_written() or not is_in_library(guard.sloc)]
         for setting, told in self.small:
             if all(guard.subs(setting) == sympy.true for guard in guards):
-                raise LeftOut(f"no test of sizes says why it calls {told}")
+                raise LeftOut(f"no condition on sizes explains why the model calls {told}")
 
 
 def every_path(run: Callable[[Sequence[bool]], Path]) -> list[Path]:
@@ -77,7 +77,7 @@ def every_path(run: Callable[[Sequence[bool]], Path]) -> list[Path]:
         given = todo.pop()
         path = run(given)
         if path.answers[: len(given)] != given:
-            raise CannotRun(f"the tests of values it makes are not the same in two runs: {_listed(path)}")
+            raise CannotRun(f"two runs of the model evaluate different conditions on values: {_listed(path)}")
         found.append(path)
         todo += [(*path.answers[:i], not path.answers[i]) for i in range(len(given), len(path.answers))]
         _check_number(found, len(todo))
@@ -96,7 +96,7 @@ def _check_number(found: Sequence[Path], further: int) -> None:
     longest = max(found, key=lambda path: len(path.answers))
     lines = Counter(_lines(longest))
     loop = f". {LOOP}" if max(lines.values()) >= OFTEN else ""
-    raise CannotRun(f"its tests of values lead to more than {BRANCHES} paths, {further} are left to try: {_listed(longest)}{loop}")
+    raise CannotRun(f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_listed(longest)}{loop}")
 
 
 def _lines(path: Path) -> list[str]:
@@ -118,5 +118,5 @@ def check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
         return
     memory = [storage(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor)]
     if len(paths) > 1 or len(set(memory)) < len(memory):
-        why = "and tests values" if len(paths) > 1 else "whose memory another input shows"
-        raise CannotRun(f"it writes into its inputs ({', '.join(changed)}), {why}")
+        why = "and branches on values" if len(paths) > 1 else "whose memory another input shares"
+        raise CannotRun(f"the model writes into inputs ({', '.join(changed)}), {why}")

@@ -145,7 +145,7 @@ class Regions:
         for side in (test.test, sympy.Not(test.test)):
             try:
                 if self._number > BRANCHES:
-                    raise CannotRun(f"its tests of sizes tell more than {BRANCHES} ranges apart")
+                    raise CannotRun(f"conditions on sizes make more than {BRANCHES} ranges")
                 paths = self.paths(*axes.narrowed(side, arguments))
             except NeverRuns as error:
                 never.append(error)
@@ -164,7 +164,7 @@ class Regions:
 
 
 def _one_side(test: OpenTest, why: Exception) -> FrozenDimension:
-    return FrozenDimension(f"{test.error()} A file with both sides is refused: {first_sentence(why)}")
+    return FrozenDimension(f"{test.error()} Exporting both branches fails: {first_sentence(why)}")
 
 
 def _has_two_sides(found: OpenTest, axes: Axes) -> bool:
@@ -188,7 +188,7 @@ def _constants_accepted(axes: Axes, symbols: Sequence[DimSize], accepted: Sequen
         became = environment.replace(symbol)
         if became == symbol:
             continue
-        line = source_line(environment.replacements_slocs[symbol]) or "a call of torch"
+        line = source_line(environment.replacements_slocs[symbol]) or "a call of PyTorch"
         what = f"the constant {became}" if became.is_number else "equal to another size"
         told = f'"{dim.name}" was asked to be dynamic but is {what} after {line}'
         if dim.name not in accepted:

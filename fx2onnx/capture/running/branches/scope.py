@@ -108,7 +108,9 @@ class Scope:
             for changed in written_arguments(node):
                 if isinstance(changed.meta["val"], Described) and shown.count(changed.meta["val"].memory) > 1:
                     line = line_in(node.meta["stack_trace"])
-                    raise CannotRun(f"behind a test it writes at {line} into memory made before the test, and reads a view of that")
+                    raise CannotRun(
+                        f"a branch writes at {line} into memory that was created before the condition, and also reads a view of it"
+                    )
 
 
 def _is_wanted(node: Node) -> bool:

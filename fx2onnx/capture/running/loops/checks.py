@@ -35,7 +35,7 @@ def check_leaves(row: Row, others: Sequence[Row], settings: Sequence[Setting], l
     symbols = {loop.symbol: loop.number for loop in loops}
     used = {symbol for leaf in row.leaves if isinstance(leaf, sympy.Basic) for symbol in leaf.free_symbols} & symbols.keys()
     if any(symbols[symbol] not in row.turns for symbol in used):
-        raise CannotRun(f"the number of the last turn is read after its loop, at {line_in(row.line)}")
+        raise CannotRun(f"the loop variable is read after its loop, at {line_in(row.line)}")
     for other, setting in zip(others, settings, strict=True):
         for turns, leaves in ((other.turns, other.leaves), *other.later):
             at = setting | {symbol: turns[symbols[symbol]] for symbol in used}
@@ -43,7 +43,8 @@ def check_leaves(row: Row, others: Sequence[Row], settings: Sequence[Setting], l
                 is_counted = isinstance(one, sympy.Basic) and bool(one.free_symbols & used)
                 if found != (said := one.subs(at) if is_counted else first) and not alike(found, said):
                     raise CannotRun(
-                        f"{row.op} takes {found} in one turn and {first} in another at {line_in(row.line)}, which its number does not say"
+                        f"{row.op} takes {found} in one iteration and {first} in another at {line_in(row.line)}, "
+                        "which the loop variable does not explain"
                     )
 
 
@@ -61,12 +62,12 @@ def check_tests(environment: ShapeEnv, loops: Sequence[Loop], ranges: Mapping[sy
     symbols = {loop.symbol: expression(loop.size) for loop in loops}
     for symbol in symbols:
         if environment.replace(symbol) != symbol:
-            line = source_line(environment.replacements_slocs[symbol]) or "a call of torch"
-            raise CannotRun(f"the number of a turn is taken as {environment.replace(symbol)} at {line}")
+            line = source_line(environment.replacements_slocs[symbol]) or "a call of PyTorch"
+            raise CannotRun(f"the loop variable is specialised to {environment.replace(symbol)} at {line}")
     for guard in environment.guards:
         used = [symbol for symbol in symbols if symbol in guard.expr.free_symbols]
         if used and not _holds_in_every_turn(guard.expr, used, symbols, ranges):
-            raise CannotRun(f"a turn is not like the others after the test at {source_line(guard.sloc) or 'a call of torch'}")
+            raise CannotRun(f"the iterations of a loop differ after the condition at {source_line(guard.sloc) or 'a call of PyTorch'}")
 
 
 def _holds_in_every_turn(

@@ -123,9 +123,11 @@ class Listed:
             CannotRun: it is another operator.
         """
         if self.reader.target not in JOINS or (self.reader.target in OF_LINES and not self.parts[0].meta["val"].sizes):
-            raise CannotRun(f"{self.reader.target} of a list that a loop fills, at {line_in(self.reader.meta['stack_trace'])}")
+            raise CannotRun(
+                f"{self.reader.target} reads a list filled by a loop at {line_in(self.reader.meta['stack_trace'])}; use torch.stack"
+            )
         if any(part.target is every_turn and self._every(place) is None for place, part in enumerate(self.parts)):
-            raise CannotRun(f"a list that two loops fill is read at {line_in(self.reader.meta['stack_trace'])}")
+            raise CannotRun(f"a list filled by two loops is read at {line_in(self.reader.meta['stack_trace'])}")
         self.dim %= len(self.value.sizes)
         whole = self._whole()
         if self.stacks and self.dim:

@@ -26,7 +26,7 @@ FURTHEST = 70
 NONE = 0
 LEAST = 12
 LONG = 50
-NOTHING_TO_READ = "the first turn of a loop has nothing to read, or a number no value"
+NOTHING_TO_READ = "the exported model fails: the first iteration of a loop has no value to read, or a number has no value"
 REFUSED = (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError)  # the last three: of a size, as the root of one below 0
 PARTS = 5  # turns over parts of an axis, the fourth of which is like the third
 
@@ -112,10 +112,10 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
             continue
         found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
         if found is None and NONE in setting.values():
-            limits = (f"at {axes.shown(setting)}, which the model takes, {NOTHING_TO_READ}",)
+            limits = (f"at {axes.shown(setting)}, which the model accepts, {NOTHING_TO_READ}",)
             continue
         if found is None or not equal_leaves(wanted, found):
-            raise CannotRun(f"its loops, rolled up, give something else at {axes.shown(setting)}")
+            raise CannotRun(f"exported as a Loop, the loops of the model give a different result at {axes.shown(setting)}")
     return limits
 
 

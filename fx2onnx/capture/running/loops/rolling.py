@@ -46,7 +46,7 @@ def rolled(
         if inner := next(
             (other for other in loops if other is not loop and loop.starts[0] <= other.starts[0] and other.end <= loop.end), None
         ):
-            raise CannotRun(f"a loop in a loop, at {inner.line}")
+            raise CannotRun(f"nested loops over dynamic dimensions are not supported, at {inner.line}")
         Rolling(graph, rows, loop, environment, modules).roll()
     return modules
 
@@ -87,13 +87,13 @@ class Rolling:
         return self.third.key(node) is not None or self.second.key(node) is not None
 
     def _refusal(self, why: str) -> CannotRun:
-        return CannotRun(f"the loop at {self.line} cannot be rolled up: {why}")
+        return CannotRun(f"the loop at {self.line} cannot be exported as a Loop: {why}")
 
     def _starts(self) -> dict[Key, Node]:
         """What is carried, by where it is made, and from what it starts; see whether the first turn is like the others."""
         second = self._held(self.second, self.loop.symbol)
         if second is None:
-            raise self._refusal("its second turn is not like its third")
+            raise self._refusal("its second and third iterations differ")
         first = self._held(self.first, sympy.Integer(0))
         self.folds = first is not None and all(self.first.key(node) == key for key, node in second.items()) and self._first_is_only_listed()
         return first if self.folds and first is not None else second
@@ -138,10 +138,10 @@ class Rolling:
         own = {value.memory for node in self.second.results() for value in _values(node)}
         outside = {value.memory for node in self.outer for value in _values(node)}
         if memories & (own - outside):
-            raise self._refusal("a turn writes into memory that the turn before made")
+            raise self._refusal("an iteration writes into memory that the previous iteration created")
         found = [node for node in self.outer if memories & {value.memory for value in _values(node)}]
         if len({node.meta["val"].memory for node in found}) != len(found):
-            raise self._refusal("a turn writes into memory that it also reads through another view")
+            raise self._refusal("an iteration writes into memory that it also reads through another view")
         return found
 
     def _stacked(self) -> list[Key]:
@@ -155,18 +155,20 @@ class Rolling:
                 if key is not None and (user.target is every_turn or is_last):
                     found[key] = None
                 if is_last and not self.folds:
-                    raise self._refusal("its first turn is another, and what its last turn makes is read")
+                    raise self._refusal(
+                        "its first iteration differs from the others, and a value of its last iteration is read after the loop"
+                    )
         return list(found)
 
     def _check_memory(self) -> None:
         """Refuse values that leave a turn and show memory which a later turn, or what follows the loop, writes into."""
         written = {node.meta["val"].memory for node in self.written}
         if any(value.memory in written for node in self.starts.values() for value in _values(node)):
-            raise self._refusal("a turn writes into memory from which a value is carried")
+            raise self._refusal("an iteration writes into memory that a loop-carried value starts from")
         leaving = {*self.stacked, *self.starts, *(self.third.key(node) for node in self.third.results() if self._read_after(node))}
         for node in self.third.results():
             if self.third.key(node) in leaving and written & {value.memory for value in _values(node)}:
-                raise self._refusal("a turn keeps a view of memory that it writes into")
+                raise self._refusal("an iteration keeps a view of memory that it writes into")
         outside = {value.memory for node in self.outer for value in _values(node)}
         made = {
             value.memory for turn in (self.first, self.second, self.third) for node in turn.results() for value in _values(node)
@@ -175,7 +177,9 @@ class Rolling:
         inside = {*self.first.nodes, *self.second.nodes, *self.third.nodes, *self._before()}
         for node in self.graph.nodes:
             if node not in inside and any(changed.meta["val"].memory in made for changed in _changed(node)):
-                raise self._refusal(f"memory that a turn shows is written into after it, at {line_in(node.meta.get('stack_trace', ''))}")
+                raise self._refusal(
+                    f"memory of a value from the loop is written into after it, at {line_in(node.meta.get('stack_trace', ''))}"
+                )
 
     def _before(self) -> Iterator[Node]:
         return takewhile(lambda node: node is not self.first.nodes[0], self.graph.nodes)
@@ -266,7 +270,7 @@ class Rolling:
             if node not in doomed:
                 continue
             if node.users:
-                raise self._refusal(f"what one turn made is read at {line_in(next(iter(node.users)).meta.get('stack_trace', ''))}")
+                raise self._refusal(f"a value of one iteration is read at {line_in(next(iter(node.users)).meta.get('stack_trace', ''))}")
             self.graph.erase_node(node)
 
 

@@ -47,12 +47,12 @@ class RollingWhile:
         self.starts = self._starts()
         self.truth = self.tests[0].all_input_nodes[0]
         if self.truth.meta["val"].dtype != torch.bool:
-            raise self._refusal("it ends where a number is zero, and not where something is false")
+            raise self._refusal("its condition is a number; compare it, for example `n != 0`")
         self.extra = list(dict.fromkeys(node for node in self._read() if self.third.key(node) is None and self.second.key(node) is None))
         self._replace(self._call())
 
     def _refusal(self, why: str) -> CannotRun:
-        return CannotRun(f"the loop at {self.line}, which a value ends, cannot be rolled up: {why}")
+        return CannotRun(f"the while loop at {self.line} cannot be exported as a Loop: {why}")
 
     def _read(self) -> list[Node]:
         return [read for node in self.third.nodes for read in node.all_input_nodes]
@@ -68,7 +68,7 @@ class RollingWhile:
             value, begun = self._value(key), start.meta["val"]
             if (value.sizes, value.dtype) != (begun.sizes, begun.dtype):
                 made, of = (f"{self.said(one.sizes)} of {one.dtype}" for one in (value, begun))
-                raise self._refusal(f"a turn makes {made} from {of}")
+                raise self._refusal(f"an iteration changes a carried value from {of} to {made}")
         return found
 
     def _value(self, key: Key) -> Described:
@@ -134,5 +134,5 @@ class RollingWhile:
 
     def _erase(self, node: Node) -> None:
         if node.users:
-            raise self._refusal("something that its last turn makes is read, which is nothing without any turn")
+            raise self._refusal("a value made inside the loop is read after it, but does not exist if the loop runs zero times")
         self.graph.erase_node(node)

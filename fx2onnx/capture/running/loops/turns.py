@@ -101,13 +101,13 @@ class Turns:
 
     def __reversed__(self) -> Iterator[Any]:
         if self._rest is not None:
-            raise self._loops.refusal("parts of a moving size are taken backwards")
+            raise self._loops.refusal("a loop over parts of a dynamic dimension runs backwards")
         last = self.start + self.step * (self.count - 1)
         return iter(Turns(self._loops, last, self.start - (1 if plain(self.step) > 0 else -1), -self.step, self._item))
 
     def __getitem__(self, index: int) -> Any:
         if not isinstance(index, int) or (index < 0 and self._rest is not None):
-            raise self._loops.refusal("a part of a loop's turns is taken")
+            raise self._loops.refusal("the parts of a dynamic dimension are indexed by a slice or from the end,")
         return self.at(index if index >= 0 else self.count + index)
 
     def __len__(self) -> int:
@@ -209,7 +209,7 @@ class Loops:
             loop.size = turns.count
             self._begin(loop)
         if not self._open or self._open[-1] is not loop:
-            raise self.refusal("a loop goes on while one inside it is not over")
+            raise self.refusal("an outer loop continues before its inner loop has ended")
         loop.turn = turn
         if turn < SHOWN:
             self._placed(loop.starts, turn)
@@ -224,7 +224,7 @@ class Loops:
     def same_turn(self, loop: Loop, turn: int) -> Any:
         """Return the number of a turn that another iterator of the same `zip` has begun."""
         if not self._open or self._open[-1] is not loop or loop.turn != turn:
-            raise self.refusal("iterators of moving sizes are not advanced together")
+            raise self.refusal("iterators over dynamic dimensions do not advance together")
         return turn if self._environment is None or turn == 0 else self._environment.create_symintnode(loop.symbol, hint=turn)
 
     def _begin(self, loop: Loop) -> None:
@@ -244,29 +244,29 @@ class Loops:
         if LEN(starts) == turn:
             starts.append(self.position)
         elif starts[turn] != self.position:
-            raise self.refusal("a turn makes other calls than the one before")
+            raise self.refusal("an iteration runs different operators than the previous one")
 
     def _close_turn(self, loop: Loop) -> None:
         """Hold where a turn from the third on ends against the others."""
         if loop.end < 0:
             loop.end = self.position
         if self.position != loop.end or loop.end - loop.starts[2] != loop.starts[2] - loop.starts[1]:
-            raise self.refusal("a turn makes other calls than the one before")
+            raise self.refusal("an iteration runs different operators than the previous one")
 
     def over(self, loop: Loop) -> None:
         """End a loop after its last turn."""
         if loop.turn + 1 < SHOWN:
-            raise self.refusal(f"a loop takes {loop.turn + 1} turns, too few to see what they have in common,")
+            raise self.refusal(f"a loop runs {loop.turn + 1} iterations, too few to find what they have in common,")
         self._close_turn(loop)
         loop.turns = loop.turn + 1
         if loop.repeats is not None and loop.repeats.turns != loop.turns:
-            raise self.refusal("a loop in a loop has another number of turns in each turn of that")
+            raise self.refusal("the number of iterations of an inner loop changes with the outer loop")
         self._open.pop()
 
     def left(self, loop: Loop) -> None:
         """Refuse a loop that is left before its end."""
         if loop.turns is None:
-            self._recorder.refuse(CannotRun(f"the loop at {loop.line} is left before its end"))
+            self._recorder.refuse(CannotRun(f"the loop at {loop.line} is left before its last iteration, for example by break or return"))
 
     def _check_counters(self, loop: Loop, turn: int) -> None:
         """Refuse numbers of Python's own that change from turn to turn: tests of them would not be seen."""
@@ -276,7 +276,7 @@ class Loops:
         now = dict(numbers_held(frame.f_locals))
         before = self._held.setdefault(loop, now)
         if changed := [name for name in now.keys() | before.keys() if now.get(name, ...) != before.get(name, ...)]:
-            raise self.refusal(f"{min(changed)} is another in each turn, without a tensor or the loop's own number,")
+            raise self.refusal(f"`{min(changed)}` is a Python number that changes in each iteration, and a Loop carries only tensors,")
 
     def stamp(self) -> tuple[tuple[Loop, int], ...]:
         """Return the turns that are going on."""
@@ -293,7 +293,7 @@ class Loops:
             return True
         known = rows[self.position - 1]
         if not _like(known, row, self._environment is None):
-            raise self.refusal(f"{row.op} in turn {self._open[-1].turn + 1} is not called as in the turn before")
+            raise self.refusal(f"{row.op} is not called in iteration {self._open[-1].turn + 1} as in the previous one,")
         self._memory.update((_storage(one), _storage(other)) for one, other in zip(row.made, known.made, strict=True))
         if self._environment is None:
             known.later.append((row.turns, row.leaves))
@@ -344,10 +344,12 @@ class Loops:
         for loop, made in reversed(ref.turns):
             if loop.turns is not None:
                 if made not in (0, loop.turns - 1):
-                    raise self._recorder.refuse(CannotRun(f"what turn {made + 1} alone of the loop at {loop.line} made is read after it"))
+                    raise self._recorder.refuse(
+                        CannotRun(f"a value made only in iteration {made + 1} of the loop at {loop.line} is read after it")
+                    )
             elif loop.turn >= SHOWN and made not in (0, loop.turn):
                 if made != loop.turn - 1:
-                    raise self.refusal(f"turn {loop.turn + 1} reads what turn {made + 1} made, not the turn before,")
+                    raise self.refusal(f"iteration {loop.turn + 1} reads a value of iteration {made + 1} instead of the previous one,")
                 key = int(key) - (loop.starts[2] - loop.starts[1])
         return Ref(ref.kind, key, ref.part)
 

@@ -83,12 +83,12 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "numpy": (lambda x: torch.from_numpy(numpy.sin(x.numpy())), "numpy.. reads values at " + HERE),
     "asarray": (lambda x: torch.from_numpy(numpy.asarray(x) * 2), "__array__.. reads values at " + HERE),
     "tolist": (lambda x: torch.tensor(x.tolist()), "tolist.. reads values"),
-    "elements into a tensor": (lambda x: torch.tensor([x[0, 0], x[0, 1]]), "reads values|differs between runs"),
-    "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|a value is read"),
-    "deepcopy": (lambda x: copy.deepcopy(x) + 1, "set_.source_Storage changes the sizes or the memory of a tensor"),
-    "a number": (lambda x: x * float(x.sum()), "a value is read at " + HERE),
-    "an error that is caught": (caught, "a value is read at " + HERE),
-    "as many rows as a value says": (lambda x: x[: int(x.sum())], "a value is read"),
+    "elements into a tensor": (lambda x: torch.tensor([x[0, 0], x[0, 1]]), "reads tensor values|differs between runs"),
+    "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|value is read"),
+    "deepcopy": (lambda x: copy.deepcopy(x) + 1, "set_.source_Storage changes the shape or the memory of a tensor"),
+    "a number": (lambda x: x * float(x.sum()), "a tensor value is read at " + HERE),
+    "an error that is caught": (caught, "a tensor value is read at " + HERE),
+    "as many rows as a value says": (lambda x: x[: int(x.sum())], "a tensor value is read"),
     "nonzero": (lambda x: x.nonzero(), "depends on values at " + HERE),
     "as many as counts say": (lambda x: torch.repeat_interleave(x, (x[:, 0] * 0 + 2).long(), dim=0), "depends on values"),
     "where": (lambda x: torch.where(x > -1)[0], "depends on values"),
@@ -101,13 +101,13 @@ REFUSED_MOVING: dict[str, tuple[Callable[[Tensor], Any], str]] = {
         lambda x: x if x.shape[0] > 100 else x.sum(0),
         "only rows <= 100 is exported: the test at .*" + HERE,
     ),
-    "len, asked of the tensor": (lambda x: x if x.__len__() > 100 else -x, "len.. makes a plain integer"),
+    "len, asked of the tensor": (lambda x: x if x.__len__() > 100 else -x, "len.. converts a dynamic size"),
     "a size as an index": (lambda x: x * [*range(200)][x.shape[0]], "is the constant 2 after .*" + HERE),
     "the length in bits": (lambda x: x if x.shape[0].bit_length() > 8 else -x, "is the constant 2 after .*" + HERE),
     "the numbers of a shape": (lambda x: x if x.shape.numel() > 1000 else -x, "is the constant 2 after .*" + HERE),
     "a key": (lambda x: {300: x}.get(x.shape[0], -x), "unhashable"),
-    "a text": (lambda x: (x + 1, x * 2)[len(str(x.shape[0])) > 1], "^it returns another tensor, as the sizes are$"),
-    "strides": (lambda x: x if x.T.contiguous().stride(0) > 100 else -x, "stride.. of a tensor whose sizes move"),
+    "a text": (lambda x: (x + 1, x * 2)[len(str(x.shape[0])) > 1], "^the model returns another tensor, depending on the sizes$"),
+    "strides": (lambda x: x if x.T.contiguous().stride(0) > 100 else -x, "stride.. of a tensor with dynamic sizes"),
 }
 
 
@@ -197,7 +197,7 @@ def test_what_follows_from_the_layout_of_memory_is_refused_or_right(function: Ca
 )
 def test_an_input_that_is_written_stays_and_the_results_are_right(function: Callable[[Tensor], Any], x: Tensor) -> None:
     model, before = Of(function).eval(), x.clone()
-    with pytest.warns(UserWarning, match=r"writes into its inputs \(x\): the file leaves them as they are"):
+    with pytest.warns(UserWarning, match=r"writes into its inputs \(x\): the exported model does not modify them"):
         program = to_onnx(model, (x,), dynamic_shapes=ROWS, capture="run")
     assert program.report.unchanged_inputs == ("x",)
     given = torch.rand(7, 4) - 0.5
@@ -215,7 +215,7 @@ def test_the_new_value_of_an_input_comes_out_where_it_is_asked_for(x: Tensor) ->
 
 @pytest.mark.parametrize("given", [SimpleNamespace(x=torch.ones(4, 3)), numpy.ones((4, 3))], ids=["an object", "an array"])
 def test_an_argument_that_torch_cannot_take_apart_is_refused(given: Any) -> None:
-    with pytest.raises(CannotRun, match="of which torch does not know the parts"):
+    with pytest.raises(CannotRun, match="is not registered as a pytree"):
         capture_by_running(Of(lambda given: torch.as_tensor(getattr(given, "x", given)) * 2), (given,), {})
 
 
@@ -226,7 +226,7 @@ def test_an_input_that_is_written_and_another_that_shows_it_are_refused() -> Non
             return y * 2
 
     x = torch.rand(3, 4)
-    with pytest.raises(CannotRun, match="whose memory another input shows"):
+    with pytest.raises(CannotRun, match="whose memory another input shares"):
         to_onnx(Both(), (x, x[1:]), capture="run")
 
 
@@ -287,13 +287,13 @@ def test_auto_says_why_it_took_torch_export(x: Tensor) -> None:
     assert (taken.capture, taken.not_run) == ("run", "")
     fallen = to_onnx(Of(REFUSED["nonzero"][0]).eval(), (x,), capture="auto").report
     assert fallen.capture == "torch.export"
-    assert "CannotRun: the size of what aten.nonzero.default returns depends on values" in fallen.not_run
+    assert "CannotRun: the size of the result of aten.nonzero.default depends on values" in fallen.not_run
 
 
 def test_auto_raises_what_torch_export_says_and_notes_what_the_runs_said(x: Tensor) -> None:
     with pytest.raises(CaptureError, match="GuardOnDataDependentSymNode") as refused:
         to_onnx(Of(lambda x: x * 2 if float(x.sum()) > 1 else x).eval(), (x,), capture="auto")
-    assert refused.value.__notes__[0].startswith("by running the model it is refused as well: ")
+    assert refused.value.__notes__[0].startswith("capture by running the model also fails: ")
 
 
 def test_what_torch_fails_at_is_not_logged(x: Tensor, caplog: pytest.LogCaptureFixture) -> None:
@@ -322,7 +322,7 @@ def test_another_capture_is_refused(x: Tensor) -> None:
     "options", [{"strict": True}, {"functions": (nn.Linear,)}, {"dump_exported_program": True}], ids=lambda options: next(iter(options))
 )
 def test_what_torch_export_alone_does_is_left_to_it(options: dict[str, Any], x: Tensor) -> None:
-    with pytest.raises(CannotRun, match=r"is done by torch\.export alone"):
+    with pytest.raises(CannotRun, match=r'is supported only with capture="torch\.export"'):
         to_onnx(Of(TAKEN["layers"]).eval(), (x,), capture="run", **options)
 
 

@@ -90,10 +90,10 @@ def test_a_comparison_of_an_int_is_a_test() -> None:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda self, x, number: self.layers[int(number) - 1](x), "the number is given to __sub__"),
-        (lambda self, x, number: [self.layers[0], self.layers[1]][int(number)](x), "the number is given to __index__"),
-        (lambda self, x, number: self.layers[: int(number)][0](x), "the number is given to __index__"),
-        (lambda self, x, number: self.layers[int(number * 1.0)](x), "a value is read"),
+        (lambda self, x, number: self.layers[int(number) - 1](x), "passed to __sub__"),
+        (lambda self, x, number: [self.layers[0], self.layers[1]][int(number)](x), "passed to __index__"),
+        (lambda self, x, number: self.layers[: int(number)][0](x), "passed to __index__"),
+        (lambda self, x, number: self.layers[int(number * 1.0)](x), "a number is read from a tensor"),
     ],
 )
 def test_what_else_is_done_with_an_int_is_refused_with_the_line(function: Callable[..., Any], said: str) -> None:

@@ -74,13 +74,15 @@ def test_the_least_size_is_run_as_well() -> None:
 
 def test_what_is_accepted_is_said() -> None:
     (found,) = limits_of(Embedded(), Dim("seq", min=2, max=64), ("seq",))
-    assert found.startswith('dynamic_shapes says that "seq" is 2 to 64, and the model raises IndexError at 64: index out of range')
-    assert found.endswith("; the file does not look")
+    assert found.startswith('dynamic_shapes declares that "seq" is 2 to 64, and the model raises IndexError at 64: index out of range')
+    assert found.endswith("; the exported model does not check this")
 
 
 @pytest.mark.parametrize("model", [Positions(), Embedded()], ids=["positions", "embedded"])
 def test_an_end_that_the_model_has_is_taken(model: nn.Module) -> None:
-    assert limits_of(model, Dim("seq", min=2, max=32)) == ('dynamic_shapes says that "seq" is 2 to 32; the file does not look',)
+    assert limits_of(model, Dim("seq", min=2, max=32)) == (
+        'dynamic_shapes declares that "seq" is 2 to 32; the exported model does not check this',
+    )
 
 
 def test_an_end_that_multiplies_much_is_run_without_values() -> None:
@@ -121,4 +123,4 @@ def _counted(calls: list[bool], captured: Any, *args: Any) -> Any:
 
 def test_an_end_that_nobody_can_afford_is_left() -> None:
     (found,) = limits_of(Embedded(), Dim("seq", max=LONGEST_AT_ANY_COST + 1))
-    assert found == f'dynamic_shapes says that "seq" is at most {LONGEST_AT_ANY_COST + 1}; the file does not look'
+    assert found == f'dynamic_shapes declares that "seq" is at most {LONGEST_AT_ANY_COST + 1}; the exported model does not check this'

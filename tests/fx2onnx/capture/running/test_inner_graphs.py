@@ -72,13 +72,16 @@ REFUSED: dict[str, tuple[Callable[[nn.Module, Tensor], Any], str]] = {
         lambda layer, x: torch.cond(x.sum() > 0, lambda y: y, torch.neg, (x * 1,)).add_(1),
         "what cond may return is changed",
     ),
-    "sides of other sizes": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y[:1], torch.neg, (x,)), "cond is given tensors of"),
-    "sides of other types": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y.long(), torch.neg, (x,)), "cond is given tensors of"),
+    "sides of other sizes": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y[:1], torch.neg, (x,)), "cond needs tensors of"),
+    "sides of other types": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y.long(), torch.neg, (x,)), "cond needs tensors of"),
     "sides of other structures": (
         lambda layer, x: torch.cond(x.sum() > 0, lambda y: (y, y), lambda y: [y, y], (x,))[0],
         "other structures",
     ),
-    "a value is read inside": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y * y.sum().item(), torch.neg, (x,)), "a value is read"),
+    "a value is read inside": (
+        lambda layer, x: torch.cond(x.sum() > 0, lambda y: y * y.sum().item(), torch.neg, (x,)),
+        "a tensor value is read",
+    ),
 }
 
 

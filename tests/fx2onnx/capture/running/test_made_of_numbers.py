@@ -38,7 +38,9 @@ OTHERWISE: dict[str, Callable[[Tensor], Tensor]] = {
 @pytest.mark.parametrize("name", AS_LONG)
 @pytest.mark.parametrize("by", ["auto", "run"])
 def test_a_list_as_long_as_a_size_is_refused_with_its_line_and_what_to_do(name: str, by: str) -> None:
-    told = r"^a tensor is made of a list or an array .* at tests/fx2onnx/capture/running/test_made_of_numbers\.py:\d+ in .*: .*torch.full"
+    told = (
+        r"^a tensor is created from a list or an array .* at tests/fx2onnx/capture/running/test_made_of_numbers\.py:\d+ in .*: .*torch.full"
+    )
     with pytest.raises(CaptureError, match=told) as caught:
         to_onnx(Of(AS_LONG[name]), (X,), dynamic_shapes=BOTH, capture=by)
     assert not getattr(caught.value, "__notes__", ())

@@ -124,14 +124,14 @@ def other_data(x: Tensor) -> Tensor:
 
 
 FINAL: dict[str, tuple[Callable[[Tensor], Any], str]] = {
-    "an index that fails": (guessed, r"catches an error of torch.*IndexError: index 20 is out of bounds.*in guessed"),
-    "a view that fails": (viewed, r"catches an error of torch.*RuntimeError: shape .* in viewed"),
+    "an index that fails": (guessed, r"catches an error of PyTorch.*IndexError: index 20 is out of bounds.*in guessed"),
+    "a view that fails": (viewed, r"catches an error of PyTorch.*RuntimeError: shape .* in viewed"),
     "a view at one row": (flattened_and_written, r"writes at .* in flattened_and_written into memory .* at some sizes only"),
     "an input that is a view at one row": (lambda x: (x.T.reshape(-1).add_(1), x * 1)[1], "inputs|at some sizes only"),
-    "an out that is resized": (resized, r"aten\.cumsum\.out gives its `out` another size.*in resized"),
-    "a seed": (seeded, "a seed that the model sets.*in seeded"),
-    "a seed for a while": (seeded_apart, "a seed that the model sets.*in seeded_apart"),
-    "other data": (other_data, "is given other data.*in other_data"),
+    "an out that is resized": (resized, r"aten\.cumsum\.out resizes its `out` tensor.*in resized"),
+    "a seed": (seeded, "random numbers from a seed that it sets.*in seeded"),
+    "a seed for a while": (seeded_apart, "random numbers from a seed that it sets.*in seeded_apart"),
+    "other data": (other_data, "assigns to .data of a tensor.*in other_data"),
 }
 
 
@@ -152,9 +152,12 @@ NOTED_ONCE: dict[str, tuple[Callable[[Tensor], Any], str]] = {
         copied_and_written,
         "contiguous copy",
     ),
-    "whether a size is an int": (by_kind, "the program of torch.export gives something else"),
-    "a number of Python's that is drawn": (lambda x: x * random.random(), "calls of the model with the same arguments differ"),
-    "steps that are drawn": (sometimes, "calls of the model with the same arguments differ"),
+    "whether a size is an int": (by_kind, "the program captured by torch.export gives a different result"),
+    "a number of Python's that is drawn": (
+        lambda x: x * random.random(),
+        "two calls of the model with the same arguments gave different results",
+    ),
+    "steps that are drawn": (sometimes, "two calls of the model with the same arguments gave different results"),
 }
 
 
@@ -181,7 +184,7 @@ def test_what_runs_see_at_one_row_alone_is_held_against_the_program_there(name: 
 
 @pytest.mark.parametrize("rows", [3, 6])
 def test_a_program_of_torch_export_that_takes_fewer_sizes_is_not_taken_for_right(rows: int) -> None:
-    with pytest.raises(SeenByRunsAlone, match=r"refuses what the model takes at rows = \d+: Expected input at"):
+    with pytest.raises(SeenByRunsAlone, match=r"fails where the model runs at rows = \d+: Expected input at"):
         to_onnx(Of(the_fifth).eval(), (torch.rand(rows, 2),), dynamic_shapes=ROWS)
 
 
@@ -206,11 +209,14 @@ def in_half(x: Tensor) -> Tensor:
 
 
 LEFT_TO_TORCH_EXPORT: dict[str, tuple[Callable[[Tensor], Any], str]] = {
-    "autocast": (in_half, "autocast decides the dtype .* in in_half"),
-    "a layout that one row has": (lambda x: x.T * 2 if x.T.is_contiguous() else x.T + 1, r"no test of sizes says why it calls aten\.mul"),
+    "autocast": (in_half, "the model runs under autocast, .* in in_half"),
+    "a layout that one row has": (
+        lambda x: x.T * 2 if x.T.is_contiguous() else x.T + 1,
+        r"no condition on sizes explains why the model calls aten\.mul",
+    ),
     "a fraction returned": (lambda x: (x, x.shape[0] / 3), "it returns"),
     "rests of a number that no other size tried has": (lambda x: x * x.shape[0] if x.shape[0] % 97 == 4 else x, "only .* is exported"),
-    "another tensor's sizes": (lambda x: -x if x.is_same_size(x[:40]) else x, "gives Python a number|depends on its sizes"),
+    "another tensor's sizes": (lambda x: -x if x.is_same_size(x[:40]) else x, "returns a Python number|depend on the sizes"),
 }
 
 
@@ -252,7 +258,7 @@ def test_what_runs_do_not_show_is_left_to_torch_export(name: str, x: Tensor) -> 
 def test_an_input_that_is_written_in_some_runs_only_is_refused() -> None:
     """Transposed, as it is given, it is copied by a reshape; what it is run with at other sizes is not."""
     model = Of(lambda x: (x.reshape(-1).add_(1), x * 1)[1]).eval()
-    with pytest.raises(SeenByRunsAlone, match="which of its inputs it writes into depends on its sizes"):
+    with pytest.raises(SeenByRunsAlone, match="the inputs that the model writes into depend on the sizes"):
         to_onnx(model, (torch.rand(4, 3).T,), dynamic_shapes=ROWS, capture="run")
 
 
@@ -272,7 +278,7 @@ def to_bool() -> Iterator[Any]:
 
 
 def test_an_operator_that_gives_python_a_number_is_refused(to_bool: Any, x: Tensor) -> None:
-    with pytest.raises(CannotRun, match=r"nothing_silent\.many\.default gives Python a number at .*test_nothing_silent"):
+    with pytest.raises(CannotRun, match=r"nothing_silent\.many\.default returns a Python number at .*test_nothing_silent"):
         to_onnx(Of(lambda x: -x if to_bool(x) else x).eval(), (x,), dynamic_shapes=ROWS, capture="run")
 
 
@@ -307,7 +313,7 @@ def mask_that_grows(model: Any, x: Tensor) -> Tensor:
 @pytest.mark.parametrize("capture", ["run", "auto"])
 def test_what_one_run_leaves_is_not_there_in_the_next(function: Callable[[Any, Tensor], Tensor], capture: str, x: Tensor) -> None:
     model = With(function, mean=None).eval()
-    with pytest.raises(MutationError, match="made of the values of the first call"):
+    with pytest.raises(MutationError, match="depend on the values of the first call"):
         to_onnx(model, (x,), dynamic_shapes=ROWS, capture=capture)
     assert model.mean is None
     assert not hasattr(model, "seen")
@@ -350,7 +356,7 @@ CUT = {
 @pytest.mark.parametrize("capture", ["run", "auto"])
 @pytest.mark.parametrize("function", CUT.values(), ids=CUT)
 def test_parts_that_are_as_many_in_all_runs_but_not_beyond_are_refused(function: Any, capture: str, x: Tensor) -> None:
-    with pytest.raises(ToOnnxError, match=r"1 parts|what it calls depends on its sizes"):
+    with pytest.raises(ToOnnxError, match=r"1 parts|the operators called depend on the sizes"):
         to_onnx(Of(function).eval(), (x,), dynamic_shapes=ROWS, capture=capture)
 
 

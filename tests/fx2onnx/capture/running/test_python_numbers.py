@@ -61,8 +61,8 @@ def test_a_number_made_of_a_size_is_right_at_all_sizes(name: str) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
-    "a power of two": (lambda x: x[: math.ceil(math.log2(x.shape[0]))], r"float\(\) makes a plain number of a size that moves at"),
-    "asked of the size": (lambda x: x[: x.shape[0].__int__() - 1], r"int\(\) makes a plain number of a size that moves at"),
+    "a power of two": (lambda x: x[: math.ceil(math.log2(x.shape[0]))], r"float\(\) converts a dynamic size to a Python number at"),
+    "asked of the size": (lambda x: x[: x.shape[0].__int__() - 1], r"int\(\) converts a dynamic size to a Python number at"),
     "a type that is compared": (lambda x: x * (2 if type(x.shape[0]) is int else int(x.shape[0])), "at other sizes|do not explain"),
 }
 

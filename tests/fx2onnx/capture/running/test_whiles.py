@@ -216,7 +216,7 @@ REFUSED = {
     something_else_without_a_turn: "what follows is another behind 0 turns",
     made_by_the_last_turn: "what follows is another behind 0 turns",
     counter: "turns is another in each turn of a loop that a value ends",
-    counter_of_the_module: r"m\.number is another in each turn of a loop that a value ends",
+    counter_of_the_module: r"`m\.number` is a Python number that changes in each iteration of a while loop",
     iterator: "factors may go on in each turn of a loop that a value ends",
     of_two_turns_before: "cannot be rolled up: its turns are not alike",
     in_place: "writes into memory or reads values",

@@ -77,7 +77,7 @@ def test_a_model_that_multiplies_much_is_run() -> None:
 
 
 def test_runs_that_multiply_more_than_they_may_end() -> None:
-    with runs_of(LIGHT), pytest.raises(TooMuchWork, match="runs multiply more than"):
+    with runs_of(LIGHT), pytest.raises(TooMuchWork, match="the runs need more than"):
         capture_by_running(Heavy(torch.cos).eval(), (torch.rand(4, 2048),), {}, ROWS)
 
 
@@ -171,7 +171,7 @@ class Nearest(nn.Module):
 def test_a_large_table_is_made_by_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(work, "LARGE", 10_000)
     x = torch.randn(6)
-    with runs_of(LIGHT), pytest.raises(TooMuchWork, match="a run makes a tensor of more than 10,000 elements"):
+    with runs_of(LIGHT), pytest.raises(TooMuchWork, match="a run creates a tensor of more than 10,000 elements"):
         capture_by_running(Nearest(), (torch.randn(200),), {}, ({0: "n"},))
     program = to_onnx(Nearest(), (x,), dynamic_shapes=({0: "n"},))
     for many in (6, 129, 300):

@@ -215,11 +215,11 @@ def other_numbers(m: Any, x: Tensor, number: Tensor) -> tuple[Tensor, int]:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (counted_down, "more than 16 tests of numbers that values decide"),
-        (counted_down_in_a_try, "more than 16 tests of numbers that values decide"),
-        (kept, "writes into what was there before the call"),
-        (changed, "writes into what was there before the call"),
-        (other_numbers, "return what one output cannot be: 1, but 2"),
+        (counted_down, "more than 16 conditions on values"),
+        (counted_down_in_a_try, "more than 16 conditions on values"),
+        (kept, "writes into an input or a buffer"),
+        (changed, "writes into an input or a buffer"),
+        (other_numbers, "return results that cannot be one output: 1, but 2"),
     ],
 )
 def test_what_no_file_can_be_is_refused_with_the_reason(function: Callable[..., Any], said: str) -> None:

@@ -69,7 +69,9 @@ def test_a_loop_that_tests_a_size_in_each_turn_is_refused_by_its_line_after_few_
         calls += 1
         return forward(x)
 
-    with pytest.raises(FrozenDimension, match=rf"the test at \S*test_chains\.py:\d+ in {forward.__name__} is made in each turn of a loop"):
+    with pytest.raises(
+        FrozenDimension, match=rf"the test at \S*test_chains\.py:\d+ in {forward.__name__} is evaluated in each iteration of a loop"
+    ):
         to_onnx(Of(counted), (torch.randn(2, 9, 3),), dynamic_shapes=STEPS)
     assert calls < 50
 

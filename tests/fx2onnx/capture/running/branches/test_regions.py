@@ -236,12 +236,12 @@ REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
         lambda x: x[:3] * 1 if x.shape[0] > 4 else x.sum(0),
         rf"only rows <= 4 is exported: the test at {HERE}.*both sides is refused.*what one output cannot be",
     ),
-    "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both sides is refused: .* what one output cannot be: 2, but 1"),
+    "another number": (lambda x: (x, 1 if x.shape[0] > 4 else 2), "both branches fails: .* that cannot be one output: 2, but 1"),
     "two results on one side, of no call": (
         lambda x: x if x.shape[0] > 4 else (x, x),
         "both sides is refused: .* return what has another structure",
     ),
-    "turns": (halved, f"the test at {HERE}\\S+ is made in each turn of a loop: rows > 1, .* and so on"),
+    "turns": (halved, f"the test at {HERE}\\S+ is evaluated in each iteration of a loop: rows > 1, .* and so on"),
     "sizes that are not run": (lambda x: x * 2 if x.shape[0] > 40_000 else x, "only rows <= 40000 is exported"),
     "an error of torch": (lambda x: x if x.shape[0] < 5 else x @ x, "only rows < 5 is exported"),
 }

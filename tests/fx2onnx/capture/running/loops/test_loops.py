@@ -268,9 +268,9 @@ def layout_of_one_row(m: Any, x: Tensor) -> Tensor:
 
 
 REFUSED: dict[str, tuple[Forward, str]] = {
-    "a layout that one row has": (layout_of_one_row, "its loops, rolled up, give something else at .*= 1$"),
+    "a layout that one row has": (layout_of_one_row, "the loops of the model give a different result at .*= 1$"),
     "a counter of its own": (counted, "seen is another in each turn.* at " + HERE),
-    "a counter in the module": (counted_in_the_module, "m.calls is another in each turn"),
+    "a counter in the module": (counted_in_the_module, "`m.calls` is a Python number that changes in each iteration"),
     "a test far away": (
         lambda m, x: torch.stack([x[t] if t > 500 else x[t] * 2 for t in range(x.shape[0])]),
         "a turn is not like the others after the test at " + HERE,
@@ -279,8 +279,8 @@ REFUSED: dict[str, tuple[Forward, str]] = {
         lambda m, x: torch.stack([row if i > 500 else row * 2 for i, row in enumerate(x)]),
         "a turn is not like the others after the test at " + HERE,
     ),
-    "left at some number": (left_early, "after the test at " + HERE),
-    "left at once": (left_at_once, "the loop at .*" + HERE + ".* is left before its end"),
+    "left at some number": (left_early, "after the condition at " + HERE),
+    "left at once": (left_at_once, "the loop at .*" + HERE + ".* is left before its last iteration"),
     "every other turn": (
         lambda m, x: torch.stack([x[t] * 2 if t % 2 else x[t] for t in range(x.shape[0])]),
         "other calls than the one before",
@@ -290,9 +290,9 @@ REFUSED: dict[str, tuple[Forward, str]] = {
         "other calls than the one before at " + HERE,
     ),
     "a table of numbers": (lambda m, x: sum(x[t] * [*map(float, range(200))][t] for t in range(x.shape[0])), "in one turn|is taken as"),
-    "two turns back": (turns_back, "reads what turn 2 made, not the turn before"),
-    "a value that grows": (growing, "aten.cat.default in turn 4 is not called as in the turn before"),
-    "more and more rows": (lambda m, x: torch.stack([x[: t + 1].mean(0) for t in range(x.shape[0])]), "not called as in the turn before"),
+    "two turns back": (turns_back, "reads a value of iteration 2 instead of the previous one"),
+    "a value that grows": (growing, "aten.cat.default is not called in iteration 4 as in the previous one"),
+    "more and more rows": (lambda m, x: torch.stack([x[: t + 1].mean(0) for t in range(x.shape[0])]), "is not called in iteration"),
     "another number of turns in each turn": (
         lambda m, x: torch.stack([sum((x[j] for j in range(i + 1)), x[0]) for i in range(x.shape[0])]),
         "takes 1 turns, too few",
@@ -301,9 +301,12 @@ REFUSED: dict[str, tuple[Forward, str]] = {
     "views of what it changes": (views_kept, "keeps a view of memory that it writes into"),
     "views of what is changed later": (views_changed_later, "is written into after it"),
     "read by another view": (read_by_another_view, "also reads through another view"),
-    "a start in what it writes": (starts_in_what_is_written, "from which a value is carried"),
+    "a start in what it writes": (starts_in_what_is_written, "that a loop-carried value starts from"),
     "its number after it": (number_read_later, "the number of the last turn is read after its loop, at " + HERE),
-    "the one before the last": (lambda m, x: [row * 2 for row in x][-2], "alone of the loop at .* is read after it"),
+    "the one before the last": (
+        lambda m, x: [row * 2 for row in x][-2],
+        "a value made only in iteration .* of the loop at .* is read after it",
+    ),
     "another operator on a list": (
         lambda m, x: torch.dstack([row * 2 for row in x]),
         "aten.dstack.default of a list that a loop fills, at ",

@@ -49,5 +49,5 @@ def test_a_loop_over_parts_is_rolled_up_from_an_example_of_one_part() -> None:
 
 
 def test_parts_that_are_not_alike_are_refused() -> None:
-    with pytest.raises(CaptureError, match="what it calls depends on its sizes"):
+    with pytest.raises(CaptureError, match="the operators called depend on the sizes"):
         to_onnx(Otherwise().eval(), (torch.randn(PART),), dynamic_shapes=({0: "rows"},), capture="run")
