@@ -220,7 +220,7 @@ def test_nodes_without_names_and_weights_beside_the_file(tmp_path: Path) -> None
     assert path.read_bytes() == before
     assert sorted(file.name for file in tmp_path.iterdir()) == ["made.data", "made.onnx"]
     (tmp_path / "made.data").unlink()
-    with pytest.raises(FileNotFoundError, match=r"'made\.data', which is not there"):
+    with pytest.raises(FileNotFoundError, match=r"'made\.data', which does not exist"):
         profile(path, sizes={"rows": 3})
 
 
@@ -237,7 +237,7 @@ def test_inputs_of_many_types_are_made_up(tmp_path: Path, kind: int) -> None:
 @pytest.mark.parametrize(
     ("kind", "axes", "given", "sizes", "said"),
     [
-        (TensorProto.STRING, [2], None, {}, r"the input 'in0' is tensor\(string\), which cannot be made up"),
+        (TensorProto.STRING, [2], None, {}, r"the input 'in0' is tensor\(string\), which cannot be generated"),
         (TensorProto.FLOAT, ["n", 2], None, {}, "the file leaves n open: pass sizes, as in n=8"),
         (TensorProto.FLOAT, ["n", 2], None, {"m": 3}, "no input has an axis named 'm': the named axes are n"),
         (TensorProto.FLOAT, [3, 2], None, {"m": 3}, "no input has an axis named 'm': all sizes are fixed in the file"),

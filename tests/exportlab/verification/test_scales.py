@@ -108,4 +108,4 @@ def test_a_mask_that_no_sample_reaches_is_told() -> None:
     (mask,) = mutations(artifact.model)["mask"]
     unmasked = OnnxArtifact(mask.applied(artifact.model), artifact.calling, "unmasked")
     report = verify(unmasked, subject.module, list(subject.samples))
-    assert report.outcome != "ok" or "in every sample" in repr(report)
+    assert report.outcome != "ok" or "in each sample" in repr(report)
