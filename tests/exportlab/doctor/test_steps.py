@@ -101,7 +101,7 @@ def test_the_line_is_that_of_the_first_refusal() -> None:
     facts.tried.append(Trial("to_onnx", "to_onnx", Outcome.CAPTURE, refused(NOTE)))
     (finding,) = findings_of(facts)
     assert finding.place == source_line(str(HERE), SECOND)
-    assert finding.defect.startswith("CannotRun: a constant is changed at ")
+    assert finding.defect.startswith("CannotRun: the model writes into a constant at ")
     assert "A capture with torch.export also fails" in finding.defect
     assert finding.fix == ""  # what is said of the other refusal is no advice for this line
     assert {place.line for place in suspects(facts)} >= {FIRST, SECOND}

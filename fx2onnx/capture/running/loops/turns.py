@@ -256,7 +256,7 @@ class Loops:
     def over(self, loop: Loop) -> None:
         """End a loop after its last turn."""
         if loop.turn + 1 < SHOWN:
-            raise self.refusal(f"a loop runs {loop.turn + 1} iterations, too few to find what they have in common,")
+            raise self.refusal(f"a loop has too few iterations ({loop.turn + 1}) to find what they have in common,")
         self._close_turn(loop)
         loop.turns = loop.turn + 1
         if loop.repeats is not None and loop.repeats.turns != loop.turns:

@@ -93,7 +93,7 @@ def test_a_comparison_of_an_int_is_a_test() -> None:
         (lambda self, x, number: self.layers[int(number) - 1](x), "passed to __sub__"),
         (lambda self, x, number: [self.layers[0], self.layers[1]][int(number)](x), "passed to __index__"),
         (lambda self, x, number: self.layers[: int(number)][0](x), "passed to __index__"),
-        (lambda self, x, number: self.layers[int(number * 1.0)](x), "a number is read from a tensor"),
+        (lambda self, x, number: self.layers[int(number * 1.0)](x), "a tensor value is read"),
     ],
 )
 def test_what_else_is_done_with_an_int_is_refused_with_the_line(function: Callable[..., Any], said: str) -> None:
@@ -103,7 +103,7 @@ def test_what_else_is_done_with_an_int_is_refused_with_the_line(function: Callab
 
 def test_more_layers_than_a_file_may_have_sides_are_refused() -> None:
     exported(TAKEN["int()"], 16)
-    with pytest.raises(ToOnnxError, match=r"given to a list of 17 layers.* at .*test_chosen_layers\.py:\d+"):
+    with pytest.raises(ToOnnxError, match=r"passed to a list of 17 layers.* at .*test_chosen_layers\.py:\d+"):
         exported(TAKEN["int()"], 17)
 
 

@@ -63,20 +63,23 @@ TAKEN: dict[str, Callable[[nn.Module, Tensor], Any]] = {
     "a function of each row": lambda layer, x: mapped(layer, x, x * 2),
 }
 REFUSED: dict[str, tuple[Callable[[nn.Module, Tensor], Any], str]] = {
-    "an operand is written": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y.add_(1), torch.neg, (x * 1,)), "an operand is changed"),
+    "an operand is written": (
+        lambda layer, x: torch.cond(x.sum() > 0, lambda y: y.add_(1), torch.neg, (x * 1,)),
+        "the model writes into an operand",
+    ),
     "the outside is written": (
         lambda layer, x: (z := x * 1, torch.cond(x.sum() > 0, lambda y: z.add_(y), torch.neg, (x,)))[1],
-        "a tensor of the outside is changed",
+        "the model writes into a tensor from outside",
     ),
     "what may be an operand is written": (
         lambda layer, x: torch.cond(x.sum() > 0, lambda y: y, torch.neg, (x * 1,)).add_(1),
-        "what cond may return is changed",
+        "the model writes into a tensor that cond may return",
     ),
     "sides of other sizes": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y[:1], torch.neg, (x,)), "cond needs tensors of"),
     "sides of other types": (lambda layer, x: torch.cond(x.sum() > 0, lambda y: y.long(), torch.neg, (x,)), "cond needs tensors of"),
     "sides of other structures": (
         lambda layer, x: torch.cond(x.sum() > 0, lambda y: (y, y), lambda y: [y, y], (x,))[0],
-        "other structures",
+        "different structures",
     ),
     "a value is read inside": (
         lambda layer, x: torch.cond(x.sum() > 0, lambda y: y * y.sum().item(), torch.neg, (x,)),

@@ -27,7 +27,7 @@ def test_it_is_right_at_the_sizes_given(program: RunProgram) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"), [(torch.rand(4), "2 axes was exported where one of 1"), (2.0, "exported where a float is given")]
+    ("given", "said"), [(torch.rand(4), "2 axes was exported, but the argument has 1"), (2.0, "exported, but the argument is a float")]
 )
 def test_what_is_no_such_tensor_is_refused(program: RunProgram, given: Any, said: str) -> None:
     with pytest.raises((TypeError, ValueError), match=said):

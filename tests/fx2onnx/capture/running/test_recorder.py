@@ -68,5 +68,5 @@ def test_a_buffer_that_is_written_as_its_contiguous_copy_is_refused() -> None:
             seen.add_(1)
             return turned.T + seen
 
-    with pytest.raises(CannotRun, match=r"seen is changed|a contiguous copy is changed"):
+    with pytest.raises(CannotRun, match=r"the model writes into (seen|a contiguous copy)"):
         to_onnx(Written(), (torch.rand(3, 4),), dynamic_shapes=ROWS, capture="run")

@@ -101,7 +101,7 @@ def test_a_table_of_a_part_is_found_by_its_path() -> None:
 def test_a_table_of_which_a_later_call_could_tell_is_refused(function: Callable[..., Tensor]) -> None:
     model = model_of(function)
     held = model.table
-    with pytest.raises(CannotRun, match="table is changed"):
+    with pytest.raises(CannotRun, match=r"the model (replaces its buffer table|makes table longer)"):
         to_onnx(model, (torch.randn(4, 3),), dynamic_shapes=ROWS, capture="run")
     assert model.table is held
 
@@ -113,5 +113,5 @@ def test_a_buffer_of_two_names_is_seen_where_the_second_is_replaced() -> None:
 
     model = model_of(counts)
     model.first = model.again = nn.Buffer(torch.zeros(3))
-    with pytest.raises(CannotRun, match="again is changed"):
+    with pytest.raises(CannotRun, match="the model replaces its buffer again"):
         to_onnx(model, (torch.randn(4, 3),), dynamic_shapes=ROWS, capture="run")

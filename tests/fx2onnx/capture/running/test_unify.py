@@ -43,7 +43,7 @@ OTHERS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "another number, of a size": (lambda x: x * (x.shape[0] + calls()), r"aten\.mul\.Tensor takes .*, but .* at other sizes"),
     "another number": (lambda x: x * float(calls()), r"aten\.mul\.Tensor takes .* depending on the sizes"),
     "another constant": (lambda x: x * torch.tensor([calls()]), "differs between runs"),
-    "another number returned": (lambda x: (x * 1, float(calls())), "it returns"),
+    "another number returned": (lambda x: (x * 1, float(calls())), "the model returns"),
 }
 
 

@@ -213,18 +213,18 @@ def a_number(m: Any, x: Tensor) -> Tensor:
 
 
 REFUSED = {
-    something_else_without_a_turn: "what follows is another behind 0 turns",
-    made_by_the_last_turn: "what follows is another behind 0 turns",
-    counter: "turns is another in each turn of a loop that a value ends",
+    something_else_without_a_turn: "the operators called after it differ after 0 iterations",
+    made_by_the_last_turn: "the operators called after it differ after 0 iterations",
+    counter: "`turns` is a Python number that changes in each iteration of a while loop",
     counter_of_the_module: r"`m\.number` is a Python number that changes in each iteration of a while loop",
-    iterator: "factors may go on in each turn of a loop that a value ends",
-    of_two_turns_before: "cannot be rolled up: its turns are not alike",
+    iterator: "the iterator `factors` may advance in each iteration",
+    of_two_turns_before: "cannot be exported as a Loop: its iterations differ",
     in_place: "writes into memory or reads values",
-    all_of_a_list: "cannot be rolled up",
-    smaller: "cannot be rolled up",
-    value_tested_inside: "a value is tested in a loop that a value ends",
-    two_of_them: "a loop that a value ends is begun a second time, or another one",
-    a_number: "it ends where a number is zero",
+    all_of_a_list: "cannot be exported as a Loop",
+    smaller: "cannot be exported as a Loop",
+    value_tested_inside: "a condition on a value is evaluated inside a while loop",
+    two_of_them: "a while loop on a value runs a second time, or the model has a second one",
+    a_number: "its condition is a number",
 }
 
 

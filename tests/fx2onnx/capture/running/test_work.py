@@ -96,7 +96,7 @@ def test_a_value_that_is_tested_behind_much_work_is_told_by_runs_with_values(cap
 
 @pytest.mark.parametrize(
     ("then", "why"),
-    [(reads, "a value is read"), (writes, "a tensor that has some is changed"), (writes_what_was_read, "of which they know")],
+    [(reads, "no value can be read"), (writes, "into a tensor with values"), (writes_what_was_read, "into a copied tensor")],
 )
 def test_what_needs_values_is_left_to_torch_export_or_to_runs_that_have_them(then: Callable[[Tensor], Tensor], why: str) -> None:
     with runs_of(None), pytest.raises(TooMuchWork, match=why):

@@ -247,5 +247,5 @@ def test_torch_export_alone_refuses_as_before() -> None:
 
 def test_its_program_is_not_called_node_by_node() -> None:
     program = exported(padded)
-    with pytest.raises(ValueError, match="u0, which values decide"):
+    with pytest.raises(ValueError, match="u0, which depends on values"):
         at_sizes(program.exported_program, [torch.randn(5, 3), torch.tensor(2)])

@@ -269,12 +269,12 @@ REFUSED: dict[str, tuple[Callable[[Any, Tensor], Any], str]] = {
     "more than sixteen paths": (sixteen, "more than 16 paths.*in sixteen, .*in sixteen"),
     "other shapes": (
         lambda m, x: x if x.sum() > 0 else x[:, :1] * 2,
-        rf"the test at {HERE}.*\(rows, 4\) of torch.float32, but \(rows, 1\).* at {HERE}",
+        rf"the condition at {HERE}.*\(rows, 4\) of torch.float32, but \(rows, 1\).* at {HERE}",
     ),
     "other moving sizes": (lambda m, x: x * 2 if x.sum() > 0 else x[1:], rf"{HERE}.*\(rows, 4\).* at {HERE}.*but \(rows - 1, 4\)"),
     "other types": (lambda m, x: x.long() if x.sum() > 0 else x * 2, rf"{HERE}.*int64 at {HERE}.*, but .*float32 at {HERE}"),
-    "another structure": (lambda m, x: (x, x) if x.sum() > 0 else (x * 2,), f"another structure.* after {HERE}.*but .* after {HERE}"),
-    "nothing on one side": (lambda m, x: x if x.sum() > 0 else None, "None|another structure"),
+    "another structure": (lambda m, x: (x, x) if x.sum() > 0 else (x * 2,), f"different structures.* after {HERE}.*but .* after {HERE}"),
+    "nothing on one side": (lambda m, x: x if x.sum() > 0 else None, "None|different structures"),
     "another number": (lambda m, x: (x, 1) if x.sum() > 0 else (x * 2, 2), rf"the condition at {HERE}.*: 1, but 2"),
     "a value read on one side": (lambda m, x: x * int(x.max()) if x.sum() > 0 else x, f"a tensor value is read at {HERE}"),
     "a number computed with": (

@@ -269,47 +269,50 @@ def layout_of_one_row(m: Any, x: Tensor) -> Tensor:
 
 REFUSED: dict[str, tuple[Forward, str]] = {
     "a layout that one row has": (layout_of_one_row, "the loops of the model give a different result at .*= 1$"),
-    "a counter of its own": (counted, "seen is another in each turn.* at " + HERE),
+    "a counter of its own": (counted, "`seen` is a Python number that changes in each iteration.* at " + HERE),
     "a counter in the module": (counted_in_the_module, "`m.calls` is a Python number that changes in each iteration"),
     "a test far away": (
         lambda m, x: torch.stack([x[t] if t > 500 else x[t] * 2 for t in range(x.shape[0])]),
-        "a turn is not like the others after the test at " + HERE,
+        "the iterations of a loop differ after the condition at " + HERE,
     ),
     "a test of enumerate": (
         lambda m, x: torch.stack([row if i > 500 else row * 2 for i, row in enumerate(x)]),
-        "a turn is not like the others after the test at " + HERE,
+        "the iterations of a loop differ after the condition at " + HERE,
     ),
     "left at some number": (left_early, "after the condition at " + HERE),
     "left at once": (left_at_once, "the loop at .*" + HERE + ".* is left before its last iteration"),
     "every other turn": (
         lambda m, x: torch.stack([x[t] * 2 if t % 2 else x[t] for t in range(x.shape[0])]),
-        "other calls than the one before",
+        "different operators than the previous one",
     ),
     "the last turn another": (
         lambda m, x: torch.stack([x[t] * 2 if t < x.shape[0] - 1 else x[t] for t in range(x.shape[0])]),
-        "other calls than the one before at " + HERE,
+        "different operators than the previous one at " + HERE,
     ),
-    "a table of numbers": (lambda m, x: sum(x[t] * [*map(float, range(200))][t] for t in range(x.shape[0])), "in one turn|is taken as"),
+    "a table of numbers": (
+        lambda m, x: sum(x[t] * [*map(float, range(200))][t] for t in range(x.shape[0])),
+        "in one iteration|is specialised to",
+    ),
     "two turns back": (turns_back, "reads a value of iteration 2 instead of the previous one"),
     "a value that grows": (growing, "aten.cat.default is not called in iteration 4 as in the previous one"),
     "more and more rows": (lambda m, x: torch.stack([x[: t + 1].mean(0) for t in range(x.shape[0])]), "is not called in iteration"),
     "another number of turns in each turn": (
         lambda m, x: torch.stack([sum((x[j] for j in range(i + 1)), x[0]) for i in range(x.shape[0])]),
-        "takes 1 turns, too few",
+        "has too few iterations .1.",
     ),
     "a list changed after it": (kept_and_changed, "is written into after it, at " + HERE),
     "views of what it changes": (views_kept, "keeps a view of memory that it writes into"),
     "views of what is changed later": (views_changed_later, "is written into after it"),
     "read by another view": (read_by_another_view, "also reads through another view"),
     "a start in what it writes": (starts_in_what_is_written, "that a loop-carried value starts from"),
-    "its number after it": (number_read_later, "the number of the last turn is read after its loop, at " + HERE),
+    "its number after it": (number_read_later, "the loop variable is read after its loop, at " + HERE),
     "the one before the last": (
         lambda m, x: [row * 2 for row in x][-2],
         "a value made only in iteration .* of the loop at .* is read after it",
     ),
     "another operator on a list": (
         lambda m, x: torch.dstack([row * 2 for row in x]),
-        "aten.dstack.default of a list that a loop fills, at ",
+        "aten.dstack.default reads a list filled by a loop at ",
     ),
 }
 
@@ -349,7 +352,8 @@ def test_a_loop_without_any_turn_leaves_what_it_starts_from(name: str, x: Tensor
 def test_a_file_that_needs_a_turn_says_so_where_eager_does_not(x: Tensor) -> None:
     program = to_onnx(Model(TAKEN["sum of rows"]).eval(), (x,), dynamic_shapes=ROWS, capture="run")
     assert list(program.report.limits) == [
-        "at rows = 0, which the model takes, the first turn of a loop has nothing to read, or a number no value"
+        "at rows = 0, which the model accepts, the exported model fails: "
+        "the first iteration of a loop has no value to read, or a number has no value"
     ]
     with pytest.raises(Exception, match=r"out of|bounds|Gather"):
         program(x[:0])

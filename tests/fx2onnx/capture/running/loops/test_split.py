@@ -38,7 +38,7 @@ TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
 }
 REFUSED: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
     "backwards": (lambda x: torch.cat([part.cumsum(0) for part in reversed(x.split(2))]), "are taken backwards at " + HERE),
-    "the last": (lambda x: x.split(2)[-1] * 2, "a part of a loop's turns is taken at " + HERE),
+    "the last": (lambda x: x.split(2)[-1] * 2, "indexed by a slice or from the end, at " + HERE),
 }
 
 
