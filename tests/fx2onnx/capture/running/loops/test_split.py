@@ -37,7 +37,7 @@ TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "longer than the runs": lambda x: torch.cat([part.cumsum(0) * i for i, part in enumerate(x.split(64))]),
 }
 REFUSED: dict[str, tuple[Callable[[Tensor], Tensor], str]] = {
-    "backwards": (lambda x: torch.cat([part.cumsum(0) for part in reversed(x.split(2))]), "are taken backwards at " + HERE),
+    "backwards": (lambda x: torch.cat([part.cumsum(0) for part in reversed(x.split(2))]), "runs backwards at " + HERE),
     "the last": (lambda x: x.split(2)[-1] * 2, "indexed by a slice or from the end, at " + HERE),
 }
 
