@@ -18,7 +18,7 @@ from pathlib import Path
 from changes import ROOT, digest, environment, is_noted, repository_files, write_note
 from lessons import runnable
 from to_notebooks import convert
-from turns import in_turn
+from turns import select_in_turn
 
 NOTES = ROOT / "build/passed"
 SMOKE = ("101_module_to_file", "103_shapes_that_move")
@@ -31,7 +31,7 @@ def lessons_of(tier: int) -> list[Path]:
     pairs = runnable()
     if tier == 0:
         return [pair for pair in pairs if pair.stem in SMOKE]
-    return pairs if tier == 2 else in_turn(pairs, PARTS, lambda pair: (pair, pair.with_suffix(".md"), ROOT / "tools/nbval.cfg"))
+    return pairs if tier == 2 else select_in_turn(pairs, PARTS, lambda pair: (pair, pair.with_suffix(".md"), ROOT / "tools/nbval.cfg"))
 
 
 def run(tier: int, jobs: str) -> int:

@@ -6,7 +6,7 @@ import tomllib
 from functools import cache
 from pathlib import Path, PurePosixPath
 
-from turns import in_turn
+from turns import select_in_turn
 
 TESTS = Path(__file__).parents[1] / "tests"
 TABLE = tomllib.loads((TESTS / "tiers.toml").read_text(encoding="utf-8"))
@@ -32,4 +32,4 @@ def runs_in(path: Path, tier: int) -> bool:
 def part_of(folder: str) -> list[Path]:
     """Return the files of a folder in parts that tier 1 runs at this commit."""
     files = sorted((TESTS / folder).glob("test_*.py"))
-    return in_turn(files, PARTS[folder], lambda file: (file, TESTS.parent / folder / f"{file.stem.removeprefix('test_')}.py"))
+    return select_in_turn(files, PARTS[folder], lambda file: (file, TESTS.parent / folder / f"{file.stem.removeprefix('test_')}.py"))

@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[1]
 LATELY = 10  # commits
 
 
-def in_turn(files: Sequence[Path], parts: int, sources: Callable[[Path], Iterable[Path]]) -> list[Path]:
+def select_in_turn(files: Sequence[Path], parts: int, sources: Callable[[Path], Iterable[Path]]) -> list[Path]:
     """Return one of `parts` parts of the files, and the files with a source that was edited in the last commits."""
     turn, edited = count_commits() % parts, edited_files()
     return [file for number, file in enumerate(files) if number % parts == turn or not edited.isdisjoint(sources(file))]

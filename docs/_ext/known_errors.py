@@ -169,7 +169,7 @@ def compose_page(error: KnownError, message: str, reports: Sequence[str]) -> str
     parts = [
         f"# {error.title}",
         f"Stage: {{ref}}`{error.stage} <stage-{error.stage}>`, {STAGES[error.stage]}. {_found(error)}",
-        "## What `verify` reports" if error.stage == "silent" else "## Error message",
+        "## What `verify` reports" if error.stage == "silent" else "## The error message",
         message,
         "## How to fix it",
         "The snippets use the imports and inputs of [the reproducer below](#how-to-reproduce-it). Under each fix is the report of "

@@ -2,8 +2,8 @@
 How do I export pairwise distances (torch.cdist) to ONNX?
 =========================================================
 
-Export the distances between all pairs of rows of two tensors, with dynamic row counts. Replace a Python loop by ``scan``, broadcasting,
-``vmap``, ``torch.cdist``, or a matrix product. These ways differ in supported exporters, memory, and precision far from the origin.
+Use ``torch.vmap`` to export the distances between all pairs of rows of two tensors, with dynamic row counts. It is precise, and right for
+empty inputs with ``torch.onnx.export`` and ``to_onnx``. If it needs too much memory, use ``scan``. This recipe also tests three other ways.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -35,9 +35,9 @@ dynamic = ({0: "rows"}, {0: "others"})
 # %%
 # What goes wrong: a Python loop over rows
 # ----------------------------------------
-# Capturing the model runs the loop five times, once for each row of the example, so the row count becomes a constant. ``torch.export``
-# and ``torch.onnx.export`` ("dynamo") therefore report an error. The legacy exporter's model ("torchscript") is ``narrow``: it rejects some
-# sizes. ``to_onnx`` also runs the model at other sizes, so that it can write a ``Loop``:
+# A Python loop can't be exported with ``torch.export`` and ``torch.onnx.export`` ("dynamo"): the capture records five iterations, one for
+# each row of the example, so it reports that the row count is constant. The legacy exporter ("torchscript") writes a model, but the model
+# rejects other row counts (``narrow``). ``to_onnx`` also runs the model at other sizes, and writes a ``Loop``:
 
 looped = compare(model, samples, dynamic_shapes=dynamic)
 assert looped.outcomes() == {
@@ -52,8 +52,8 @@ looped
 # %%
 # Put the loop into the graph with scan
 # -------------------------------------
-# :doc:`scan </generated/gallery/torch_export/scan>` iterates over the rows of ``x``. Each iteration needs all of ``y`` too, so ``y`` is an
-# *additional input*: the last list of the call, and the last parameter of the body. The first list, for carried state, is empty.
+# :doc:`scan </generated/gallery/torch_export/scan>` iterates over the rows of ``x``, and each iteration also reads all of ``y``. Pass ``y``
+# in the last list, for *additional inputs*. The first list is for state that is carried between iterations, so it is empty here.
 
 
 def body(row, others):
@@ -72,7 +72,7 @@ assert set(scanned.outcomes().values()) == {"ok"}
 scanned
 
 # %%
-# Both exporters write one ``Scan``, whose body reads ``y`` from the outer graph:
+# Both exporters write a single ``Scan`` node, whose body reads ``y`` from the outer graph:
 
 for exporter in exporters[1:]:
     file = scanned[exporter].artifact
@@ -85,8 +85,8 @@ show.graphs(
 # %%
 # Replace the loop with tensor operations
 # ---------------------------------------
-# The iterations are independent, so tensor operations can compute all pairs at once. There are four ways: broadcasting (``axes`` in the
-# tables), ``vmap``, ``cdist``, and a matrix product, for which the square is expanded:
+# The iterations are independent, so tensor operations can compute all pairs at once. We compare broadcasting (``axes`` in the tables),
+# ``vmap``, ``cdist``, and a matrix product. The product uses ``(x - y)² = x² + y² - 2xy``:
 
 
 class ByAxes(nn.Module):
@@ -131,13 +131,14 @@ assert ways["cdist"].outcomes() == {"torch.export": "ok", "dynamo": "convert", "
 show.table([row(*way) for way in ways.items()])
 
 # %%
-# ``torch.onnx.export`` can't convert ``cdist`` here, because PyTorch chooses its algorithm by the example's row counts. Up to 25 rows, it
-# uses an operator without a translation. For more, it uses the matrix product, which the exported model then uses for few rows too.
-# Broadcasting, ``vmap`` and ``cdist`` need memory for all differences, ``scan`` for those of one row, and the product only for the result.
+# ``cdist`` chooses its algorithm by the number of rows. With at most 25 rows, as here, it calls an operator that ``torch.onnx.export``
+# can't translate. With a larger example, the export succeeds, but the model then uses the less precise matrix product at all sizes.
+#
+# Broadcasting, ``vmap`` and ``cdist`` store the differences of all pairs, ``scan`` those of one row. The product stores only the result.
 #
 # Test inputs with no rows
 # ------------------------
-# With three rows on one side and none on the other, the result is empty and its shape is :math:`3 \times 0`. Verify it for each model:
+# If ``x`` has three rows and ``y`` is empty, the result has the shape :math:`3 \times 0`. Verify each model with such inputs:
 
 no_rows = (torch.randn(3, 3), torch.randn(0, 3))
 
@@ -158,14 +159,13 @@ assert {empty[way]["dynamo"] for way in ("vmap", "product")} == {"ok"}
 show.table([{"way": name, **outcomes} for name, outcomes in empty.items()])
 
 # %%
-# With ``torch.onnx.export``, ``scan`` raises an error for empty inputs (``narrow``), and broadcasting returns a wrong result (``frozen``).
-# Use ``vmap`` or the product if your inputs can be empty. (If ``x`` has no rows, even eager ``scan`` fails: it has no first iteration.)
+# With ``torch.onnx.export``, broadcasting returns a wrong result for the empty ``y`` (``frozen``), and ``scan`` raises an
+# error (``narrow``). Use ``vmap`` if your inputs can be empty. (If ``x`` is empty, ``scan`` fails in eager mode too.)
 #
 # Precision of torch.cdist far from the origin
 # --------------------------------------------
-# Shift both sides far from the origin. The distances don't change, but the squares grow, and the product subtracts large numbers to get a
-# small one, which loses digits. Eager ``cdist`` uses the product too if there are more than 25 rows, but the ``to_onnx`` model subtracts
-# before it squares. Therefore, ``verify`` reports that it is closer to float64 than eager:
+# Here the model of ``to_onnx`` is more precise than PyTorch: above 25 rows, ``cdist`` in eager mode uses the matrix product. The product
+# subtracts large squares to get a small distance, which loses digits. ``verify`` accepts the model ("the file"): it is closer to float64:
 
 few, many = torch.randn(20, 3) + 1000, torch.randn(30, 3) + 1000
 cdist = ways["cdist"]["to_onnx"].artifact
@@ -175,7 +175,7 @@ assert "the file is nearer than eager" in report.checks[2].detail
 report
 
 # %%
-# Measure both errors. The reference is ``cdist`` in float64, in which even the product is precise enough here:
+# Measure the largest error of both, relative to ``cdist`` in float64, where the product is precise enough:
 
 
 def error(run, x):
@@ -185,7 +185,7 @@ def error(run, x):
 assert error(cdist, many) < 1e-5 < 0.1 < error(torch.cdist, many)
 
 # %%
-# To get these precise distances in eager too, pass ``compute_mode="donot_use_mm_for_euclid_dist"``:
+# To get precise distances in eager mode too, pass ``compute_mode="donot_use_mm_for_euclid_dist"`` to ``cdist``:
 
 
 class ByDifferences(nn.Module):
@@ -197,7 +197,7 @@ exact = export("to_onnx", ByDifferences().eval(), samples[0], dynamic_shapes=dyn
 verify(exact, ByDifferences(), [samples[0], (few, few), (many, many)]).check()
 
 # %%
-# The figure compares the errors for 30 rows. Those of eager ``cdist`` and the product grow with the distance from the origin:
+# The errors of ``cdist`` in eager mode and of the product grow with the distance from the origin. The figure shows them for 30 rows:
 
 offsets = (1, 3, 10, 30, 100, 300, 1000)
 base = torch.randn(30, 3)
@@ -216,5 +216,5 @@ axes.set_title("Far from the origin, torch.cdist and the product lose digits")
 plt.show()
 
 # %%
-# If the iterations are independent, use tensor operations, and subtract before you square. Use ``scan`` only if all the differences need
-# too much memory. Next: :doc:`a loop that carries state </generated/gallery/torch_export/scan>`.
+# Use ``torch.vmap``. If the differences of all pairs need too much memory, use ``scan``, or the product for points near the origin.
+# Next: :doc:`a loop that carries state </generated/gallery/torch_export/scan>`.

@@ -305,7 +305,7 @@ def test_a_refusal_names_the_line(folder: Path, monkeypatch: pytest.MonkeyPatch,
     ("target", "output", "said"),
     [
         ("nothing.py:f", "o.onnx", "no such file: nothing.py"),
-        ("models.py", "o.onnx", "'models.py' is not FILE.py:name"),
+        ("models.py", "o.onnx", "'models.py' is not of the form FILE.py:name"),
         ("models.py:nothing", "o.onnx", "models.py has no 'nothing'"),
         (
             "models.py:number",

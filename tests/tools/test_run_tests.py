@@ -54,7 +54,7 @@ def test_a_file_runs_out_of_turn_when_a_source_of_it_was_edited(monkeypatch: pyt
     files = [Path(f"{letter}.py") for letter in "abcd"]
     monkeypatch.setattr(turns, "count_commits", lambda: 6)
     monkeypatch.setattr(turns, "edited_files", lambda: {Path("source/b.py"), Path("source/x.py")})
-    assert turns.in_turn(files, 4, lambda file: [Path("source") / file]) == [Path("b.py"), Path("c.py")]
+    assert turns.select_in_turn(files, 4, lambda file: [Path("source") / file]) == [Path("b.py"), Path("c.py")]
 
 
 def test_of_files_in_parts_tier_1_runs_one_part_and_tier_2_all(monkeypatch: pytest.MonkeyPatch) -> None:

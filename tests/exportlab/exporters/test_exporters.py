@@ -194,7 +194,7 @@ class Cdist(nn.Module):
 
 
 def test_unknown_exporter() -> None:
-    with pytest.raises(ValueError, match=r"no exporter 'tensorflow': there are torch\.export, to_onnx, dynamo, torchscript"):
+    with pytest.raises(ValueError, match=r"no exporter 'tensorflow'\. Available: torch\.export, to_onnx, dynamo, torchscript"):
         exporters.get("tensorflow")
 
 
