@@ -45,7 +45,7 @@ def by_tensor() -> Claim:
 
 ERROR = KnownError(
     stage="capture",
-    message=r"Detected mismatch between the structure of `inputs` and `dynamic_shapes`: ",
+    message=r"Detected mismatch between the structure of `inputs` and `dynamic_shapes`:",
     breaks=breaks,
     fixes=(Fix("change the call", alike), Fix("change the call", by_tensor)),
     threads=("pytorch/pytorch#132982", "pytorch/pytorch#172835"),
