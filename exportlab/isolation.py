@@ -8,6 +8,7 @@ import gc
 import multiprocessing
 import os
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -79,12 +80,13 @@ class Abandoned(Exception):
     """The process that waited for the call is gone, so the call was ended."""
 
 
-def run_isolated(call: Callable[[], Any], *, seconds: float, memory: int, until: int | None = None, anew: bool = False) -> Ended:
-    """Run `call` in a child process and return its value or failure. See `events` for the arguments and errors."""
-    for ended in events(partial(_call_without_events, call), seconds=seconds, memory=memory, until=until, anew=anew):
-        if isinstance(ended, Ended):
-            return ended
-    raise AssertionError("a call ends in one way or another")
+Child = BaseProcess | subprocess.Popen[bytes]
+
+
+def run_isolated(call: Callable[[], Any], *, seconds: float, memory: int, anew: bool = False) -> Ended:
+    """Run `call` in a child process and return its value or failure. See `events` for the arguments."""
+    (ended,) = events(partial(_call_without_events, call), seconds=seconds, memory=memory, anew=anew)
+    return ended
 
 
 def _call_without_events(call: Callable[[], Any], tell: Callable[[Any], None]) -> Any:
@@ -117,20 +119,20 @@ def events(
     """
     context = multiprocessing.get_context("spawn" if anew else "fork")
     ours, theirs = context.Pipe(duplex=False)
-    child: BaseProcess = context.Process(target=_run_in_child, args=(call, theirs, anew))  # type: ignore[attr-defined]
+    child = context.Process(target=_run_in_child, args=(call, theirs, anew))  # type: ignore[attr-defined]
     child.start()
     theirs.close()
     try:
-        yield from _watch_child(child, ours, seconds, partial(memory_of, child, whole), memory, until)
+        yield from listen(child, ours, seconds, memory=memory, whole=whole, until=until)
     finally:
         end(child)
         ours.close()
 
 
-def _watch_child(
-    child: BaseProcess, answers: Connection, seconds: float, taken: Callable[[], int], memory: int, until: int | None
+def listen(
+    child: Child, answers: Connection, seconds: float, *, memory: int | None = None, whole: bool = True, until: int | None = None
 ) -> Iterator[Any]:
-    """Yield the child's events until it ends, dies or exceeds a limit."""
+    """Yield what a child sends up to its `Ended`, or an `Ended` with the reason if it dies or exceeds a limit. See `events`."""
     sources: list[Connection | int] = [answers] if until is None else [answers, until]
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
@@ -145,50 +147,52 @@ def _watch_child(
         elif exit_code(child) is not None and not answers.poll():  # the child's own children may still have the pipe open
             yield _report_death(child)
             return
-        if taken() > memory:
+        if memory is not None and memory_of(child, whole) > memory:
             yield Ended(failure=Failure("crash", f"MemoryLimit: the process took more than {memory / 2**30:g} GiB and was ended"))
             return
     yield Ended(failure=Failure("timeout", f"TimeLimit: not done after {seconds:g} s"))
 
 
-def _receive(child: BaseProcess, answers: Connection) -> Any:
+def _receive(child: Child, answers: Connection) -> Any:
     """Return the child's next event, or a failure if the child died without sending one."""
     try:
         return answers.recv()
-    except EOFError:
+    except (EOFError, ConnectionResetError):  # reset: it died before it read what was sent to it
         return _report_death(child)
     except Exception as error:  # noqa: BLE001 - unpickling can raise anything if the pipe contains other data
         return Ended(failure=Failure("crash", f"ProcessDied: its result cannot be read: {first_line(error)}"))
 
 
-def _report_death(child: BaseProcess) -> Ended:
+def _report_death(child: Child) -> Ended:
     deadline = time.monotonic() + DYING
     while (code := exit_code(child)) is None and time.monotonic() < deadline:
         time.sleep(SOON)
-    said = "it closed its pipe, kept running, and was ended" if code is None else how_it_ended(code)
+    if code is None:
+        said = "it closed its pipe, kept running, and was ended"
+    else:
+        said = f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
     return Ended(failure=Failure("crash", f"ProcessDied: {said}"))
 
 
-def exit_code(child: BaseProcess) -> int | None:
+def exit_code(child: Child) -> int | None:
     """Return a dead child's exit code, negative for a signal, or None while it runs. On Linux the id isn't reused before `end`."""
     if sys.platform != "linux":
-        return child.exitcode
+        return _waited_for(child)
     assert child.pid is not None
     try:
         found = os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
     except ChildProcessError:  # the child has already been waited for
-        return child.exitcode
+        return _waited_for(child)
     if found is None:
         return None
     return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
 
-def how_it_ended(code: int | None) -> str:
-    """Describe an exit code in words, such as `killed by SIGSEGV`."""
-    return f"killed by {signal.Signals(-code).name}" if code and code < 0 else f"exit code {code}"
+def _waited_for(child: Child) -> int | None:
+    return child.poll() if isinstance(child, subprocess.Popen) else child.exitcode
 
 
-def memory_of(child: BaseProcess, whole: bool = True) -> int:
+def memory_of(child: Child, whole: bool = True) -> int:
     """Return the resident memory in bytes of the child and, if `whole`, its descendants; 0 if the child is gone."""
     import psutil
 
@@ -199,20 +203,28 @@ def memory_of(child: BaseProcess, whole: bool = True) -> int:
         return 0
 
 
-def end(child: BaseProcess) -> None:
+def end(child: Child) -> None:
     """End the child and all its descendants. If the child is already dead, end all processes left in its group."""
     assert child.pid is not None
-    for process in _started_by(child.pid):
-        _kill(process)
+    for process in descendants(child.pid):
+        kill(process)
     with suppress(ProcessLookupError, PermissionError):  # the child has not created its group yet, or the group is empty
         os.killpg(child.pid, signal.SIGKILL)
     child.kill()
-    child.join()
+    if isinstance(child, subprocess.Popen):
+        child.wait()
+    else:
+        child.join()
 
 
 def descendants(process: int | None = None) -> set[int]:
     """Return the ids of a process's descendants, this process's by default. Zombies are included."""
-    return set(_started_by(os.getpid() if process is None else process))
+    import psutil
+
+    try:
+        return {started.pid for started in psutil.Process(process).children(recursive=True)}
+    except psutil.NoSuchProcess:
+        return set()
 
 
 def started_with(variable: str, value: str) -> set[int]:
@@ -231,23 +243,15 @@ def end_descendants(kept: Collection[int]) -> None:
     """End this process's descendants, except for some. After `adopt_orphans`, this includes processes that its children left behind."""
     while others := descendants().difference(kept):
         for process in others:
-            _kill(process)
+            kill(process)
         for process in others:
             with suppress(ChildProcessError):  # not yet a child of this process
                 os.waitpid(process, 0)
 
 
-def _started_by(process: int) -> list[int]:
-    import psutil
-
-    try:
-        return [started.pid for started in psutil.Process(process).children(recursive=True)]
-    except psutil.NoSuchProcess:
-        return []
-
-
-def _kill(process: int) -> None:
-    with suppress(ProcessLookupError):  # it has already ended
+def kill(process: int) -> None:
+    """Kill a process, unless it has already ended."""
+    with suppress(ProcessLookupError):
         os.kill(process, signal.SIGKILL)
 
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import site
 import subprocess
 import sys
 import tempfile
 import threading
-import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from multiprocessing.connection import wait
+from dataclasses import dataclass, replace
+from multiprocessing.connection import Pipe
 from pathlib import Path
 from typing import IO, Any
 from uuid import uuid4
@@ -23,16 +20,14 @@ from uuid import uuid4
 from ..checks import must_be_names, must_be_positive, must_be_whole
 from ..defaults import TASK_BYTES, TASK_SECONDS, TASK_THREADS
 from ..exporters.session import CPU, can_fork
-from ..isolation import DYING, NO_GPU, OFTEN, descendants, how_it_ended, started_with
+from ..isolation import NO_GPU, Ended, Failure, end, exit_code, kill, listen, started_with
 from ..outcomes import Outcome
-from .fields import row_of
 from .records import EAGER, Record
 from .task import Task
-from .worker import RAN
 
 MARK = "EXPORTLAB_WORKER"  # environment variable of a worker, inherited by all processes that its tasks start
 STARTING = 600.0  # seconds until a worker must be ready; imports are slow on a busy machine
-MOST = 2**16  # bytes per read
+WORKER_DIED = "ProcessDied: the worker: "
 APART = ("transformers",)  # this exporter registers cache classes in torch, which helps the exporters after it
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
@@ -67,6 +62,11 @@ class Setup:
     exporters: tuple[str, ...]
     transformers: bool
 
+    @property
+    def forks(self) -> bool:
+        """Whether tasks run in forked processes."""
+        return can_fork(self.limits.providers, self.limits.device)
+
     def of(self, exporter: str) -> Setup:
         """Return the setup of the workers for this exporter. Exporters that affect others run in separate workers."""
         return replace(self, exporters=tuple(e for e in self.exporters if (e in APART) == (exporter in APART)))
@@ -93,34 +93,22 @@ class Worker:
         Raises:
             CaseError: the case is missing or fails itself. RuntimeError: a worker can't be started; the message contains the reason.
         """
-        ran, answer = self._answer(self._alive(), task)
-        if "raised" in answer:
-            raise (CaseError if ran else EagerError)(f"{task.case}: {answer['raised']}")
+        limits = self.setup.limits
+        *ran, ended = self._alive().run(task, limits.seconds + limits.grace)
+        failure = ended.failure
+        if failure is None:
+            return self._checked(task, ended.value)
+        if failure.kind == "raised" and "Exception" in failure.types:  # SystemExit isn't one
+            raise (CaseError if ran else EagerError)(f"{task.case}: {failure.error}")
+        begin = "" if ran or failure.error.startswith(WORKER_DIED) else EAGER
+        return _lost(task, failure.outcome, f"{begin}{failure.error}")
+
+    def _checked(self, task: Task, fields: Mapping[str, Any]) -> Record:
         try:
-            return Record.of({**task.key._asdict(), **answer})
+            return Record.of({**fields, **task.key._asdict()})
         except ValueError as error:
             self.kill()
-            return Record(task.case, task.exporter, task.mode, Outcome.CRASH, task.round, error=f"NoRecord: of what was seen, {error}")
-
-    def _answer(self, process: Process, task: Task) -> tuple[bool, dict[str, Any]]:
-        """Return whether the case ran in eager mode, and the fields of its record or the error of the case."""
-        ran, limits = False, self.setup.limits
-        deadline = time.monotonic() + limits.seconds + limits.grace
-        process.tell(asdict(task))
-        try:
-            while (answer := process.answer(deadline)) == RAN:
-                ran = True
-        except TimeoutError:
-            process.stop()
-            said = f"TimeLimit: the process that watches over the task did not answer after {limits.seconds + limits.grace:g} s"
-            answer = {"outcome": Outcome.TIMEOUT, "error": said}
-        if answer is None:
-            said = f"ProcessDied: the worker: {process.how_it_ended()}"
-            process.stop()
-            return ran, {"outcome": Outcome.CRASH, "error": said}
-        if not ran and "error" in answer:
-            answer["error"] = f"{EAGER}{answer['error']}"
-        return ran, answer
+            return _lost(task, Outcome.CRASH, f"NoRecord: of what was seen, {error}")
 
     def _alive(self) -> Process:
         if self._process is None or not self._process.is_alive():
@@ -134,76 +122,71 @@ class Worker:
             self._process.stop()
 
 
+def _lost(task: Task, outcome: Outcome, error: str) -> Record:
+    return Record(task.case, task.exporter, task.mode, outcome, task.round, error=error)
+
+
 class Process:
-    """The process of a worker, and the lines exchanged with it."""
+    """The process of a worker, and the pipe to it, which is its standard input."""
 
     def __init__(self, setup: Setup, said: IO[str]) -> None:
-        self._unread, self._mark = b"", uuid4().hex
-        self._popen = subprocess.Popen(
-            [sys.executable, "-P", "-m", "exportlab.sweep.worker", json.dumps(asdict(setup))],  # -P: don't import from the current folder
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=said,
-            bufsize=0,
-            env={
-                **os.environ,
-                **dict.fromkeys(THREAD_VARIABLES, str(setup.limits.threads)),
-                "PYTHONPATH": python_path(),
-                MARK: self._mark,
-                **(NO_GPU if can_fork(setup.limits.providers, setup.limits.device) else {}),
-            },
-            start_new_session=True,  # Ctrl-C reaches only the sweep, which ends its workers
-        )
-        assert self._popen.stdin is not None
-        assert self._popen.stdout is not None
-        self._stdin, self._stdout = self._popen.stdin, self._popen.stdout
+        self._mark = uuid4().hex
+        self._pipe, theirs = Pipe()
+        with theirs:
+            self._popen = subprocess.Popen(
+                [sys.executable, "-P", "-m", "exportlab.sweep.worker"],  # -P: don't import from the current folder
+                stdin=theirs.fileno(),
+                stdout=said,
+                stderr=said,
+                env={
+                    **os.environ,
+                    **dict.fromkeys(THREAD_VARIABLES, str(setup.limits.threads)),
+                    "PYTHONPATH": python_path(),
+                    MARK: self._mark,
+                    **(NO_GPU if setup.forks else {}),
+                },
+                start_new_session=True,  # Ctrl-C reaches only the sweep, which ends its workers
+            )
+        self._send(setup)
 
-    def tell(self, row: Mapping[str, Any]) -> None:
-        """Send a line to the process."""
-        with suppress(BrokenPipeError):  # the process just died; reading its answer detects this too
-            self._stdin.write(json.dumps(row).encode() + b"\n")
+    def _send(self, message: Any) -> None:
+        with suppress(ConnectionError):  # the process just died; reading its answer detects this too
+            self._pipe.send(message)
 
-    def answer(self, deadline: float) -> dict[str, Any] | None:
-        """Return its next line, or None after it ended, even if another process still has the pipe open.
+    def start(self) -> Ended:
+        """Wait until the process has warmed up, and return how that ended."""
+        (ended,) = listen(self._popen, self._pipe, STARTING)
+        return ended
 
-        Raises:
-            TimeoutError: the process didn't answer before the deadline.
-        """
-        while b"\n" not in self._unread:
-            left = deadline - time.monotonic()
-            if left <= 0:
-                raise TimeoutError
-            if wait([self._stdout.fileno()], min(OFTEN, left)):
-                more = os.read(self._stdout.fileno(), MOST)
-                if not more:
-                    return None
-                self._unread += more
-            elif not self.is_alive():
-                return None
-        line, _, self._unread = self._unread.partition(b"\n")
-        return row_of(line)
+    def run(self, task: Task, seconds: float) -> Iterator[Any]:
+        """Run a task. Yield an event when its case ran in eager mode, then an `Ended`. Stop the process if it dies or takes too long."""
+        self._send(task)
+        for said in listen(self._popen, self._pipe, seconds):
+            if not isinstance(said, Ended):
+                yield said
+            elif said.failure is None:
+                yield said.value  # the end of the task
+            else:
+                self.stop()
+                yield Ended(failure=replace(said.failure, error=_name_worker(said.failure, seconds)))
 
     def is_alive(self) -> bool:
         """Return whether the process is still running."""
-        return self._popen.poll() is None
-
-    def how_it_ended(self) -> str:
-        """Describe how the process ended after it closed its pipe."""
-        try:
-            return how_it_ended(self._popen.wait(DYING))
-        except subprocess.TimeoutExpired:
-            return "it closed its pipe but kept running, and was killed"
+        return exit_code(self._popen) is None
 
     def stop(self) -> None:
         """End the process and all processes that its tasks started, including those that outlived it."""
-        others = descendants(self._popen.pid) if self.is_alive() else set()
-        self._popen.kill()
-        for process in others | started_with(MARK, self._mark):
-            with suppress(ProcessLookupError):  # it has already ended
-                os.kill(process, signal.SIGKILL)
-        self._popen.wait()
-        for pipe in (self._stdin, self._stdout):
-            pipe.close()
+        if self._popen.returncode is None:  # its id can't be another process's yet
+            end(self._popen)
+        for process in started_with(MARK, self._mark):
+            kill(process)
+        self._pipe.close()
+
+
+def _name_worker(failure: Failure, seconds: float) -> str:
+    if failure.kind == "timeout":
+        return f"TimeLimit: the process that watches over the task did not answer after {seconds:g} s"
+    return f"{WORKER_DIED}{failure.error.removeprefix('ProcessDied: ')}"
 
 
 def python_path() -> str:
@@ -221,15 +204,14 @@ def start_worker(setup: Setup) -> Process:
     """
     with tempfile.TemporaryFile("w+") as said:
         process = Process(setup, said)
-        try:
-            ready = process.answer(time.monotonic() + STARTING)
-        except TimeoutError as error:
-            process.stop()
-            raise RuntimeError(f"a worker cannot start: it was not ready after {STARTING:g} s") from error
-        if ready is None:
-            said.seek(0)
-            raise RuntimeError(f"a worker cannot start: {(said.read().strip() or 'it printed no message').splitlines()[-1]}")
-    return process
+        failure = process.start().failure
+        if failure is None:
+            return process
+        process.stop()
+        if failure.kind == "timeout":
+            raise RuntimeError(f"a worker cannot start: it was not ready after {STARTING:g} s")
+        said.seek(0)
+        raise RuntimeError(f"a worker cannot start: {(said.read().strip() or 'it printed no message').splitlines()[-1]}")
 
 
 class Crew:

@@ -70,7 +70,7 @@ def test_a_call_ends_when_nobody_waits_for_it() -> None:
     ours, theirs = os.pipe()
     os.close(theirs)
     with pytest.raises(Abandoned):
-        run_isolated(lambda: time.sleep(1000), seconds=60, memory=8 * GiB, until=ours)
+        list(events(lambda tell: time.sleep(1000), seconds=60, memory=8 * GiB, until=ours))
     os.close(ours)
 
 
