@@ -22,6 +22,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "known_errors": ("-",),
     "sphinx_gallery.gen_gallery": SCRIPTS,
     "gallery_pages": SCRIPTS,
+    "findings": SCRIPTS,
     "support_matrix": ("docs/support",),
     "atlas": ("docs/atlas",),
     "across_time": ("docs/across_time",),

@@ -158,6 +158,12 @@ def test_the_gallery_executes_recipes_and_no_benchmarks() -> None:
         assert bool(re.search(alone, str(one_page.DRAFTS / Path(page).name))) is executed
 
 
+@pytest.mark.parametrize("page", ["content/errors/mask_of_bytes.py", "docs/api.md", "tutorials/101_module_to_file.md"])
+def test_a_page_alone_loads_no_extension_that_needs_the_gallery(page: str) -> None:
+    loaded = [ROOT / f"docs/_ext/{name}.py" for name in one_page.settings(Path(page))["extensions"]]
+    assert not [path.name for path in loaded if path.exists() and "config.sphinx_gallery_conf" in path.read_text()]
+
+
 def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def draw() -> None:
         (axes,) = figures.panels("It is fast")
