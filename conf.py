@@ -26,6 +26,7 @@ extensions = [
     "own_exporter",
     "known_errors",
     "error_box",
+    "search_page",
     "missing_page",
     "support_matrix",
     "atlas",

@@ -1,5 +1,5 @@
 // How the site's search ranks: lessons and recipes first, the page of an error before them only where its pattern or its title is in the query.
-// Not here: knownErrors, the patterns by page, which are put before it when the site is built.
+// Not here: knownErrors, the patterns by page, and wishes, what readers type, by page. They are put before it when the site is built.
 "use strict";
 
 // "quantize" and "quantise" find the same: what is looked for is the beginning that they share. Others stay: the index has stems, and that of
@@ -26,6 +26,17 @@ var named = (page, query) => {
   return terms.filter((term) => name.includes(term)).length / (terms.length || 1);
 };
 
+// How well a query fits what readers type to find this page (docs/data/wishes.csv): 1 when they type the same.
+var wished = (page, query) => {
+  const terms = splitQuery(query.toLowerCase());
+  const fits = (wish) => {
+    const words = splitQuery(wish.toLowerCase());
+    const both = terms.filter((term) => words.includes(term)).length;
+    return (both / (terms.length || 1)) ** 2 * (0.75 + both / words.length / 4);
+  };
+  return Math.max(0, ...(wishes[page] ?? []).map(fits));
+};
+
 var plain = (text) => text.toLowerCase().replace(/[^\p{Letter}\p{Number}]+/gu, " ").trim();
 
 var Scorer = {
@@ -35,8 +46,9 @@ var Scorer = {
     const match = pattern ? new RegExp(pattern).exec(query) : null;
     const first = firstPages.find(([pages]) => pages.test(page))?.[1] ?? 0;
     const course = first > 10 ? 40 * named(page, query) ** 2 : 0;
+    const typed = 45 * wished(page, query);
     const titled = page in knownErrors && plain(query) === plain(title) ? 300 : 0;
-    return score + first + course + titled + (match?.[0].length ? 200 + match[0].length : 0);
+    return score + first + course + typed + titled + (match?.[0].length ? 200 + match[0].length : 0);
   },
   objNameMatch: 11,
   objPartialMatch: 6,

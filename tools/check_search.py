@@ -1,4 +1,4 @@
-"""Searches the rendered site in Chromium: messages of known errors find their page first, and 42 queries a fit page among the first three.
+"""Searches the rendered site in Chromium: messages of known errors find their page first, other queries a fit page in the first three.
 
 usage: PYTHONPATH=tutorials check_search.py SITE
 """

@@ -44,4 +44,5 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", written), Fix("another exporter", to_onnx)),
     threads=("microsoft/onnxruntime#9940",),
+    kin=r"running Reshape node|cannot be reshaped to the requested shape",
 )

@@ -44,4 +44,6 @@ ERROR = KnownError(
     breaks=breaks,
     fixes=(Fix("change the model", padded_always),),
     threads=("microsoft/onnxruntime#2779", "pytorch/pytorch#99516", "microsoft/onnxruntime#19280"),
+    kin=r"running Reshape node|cannot be reshaped to the requested shape",
+    advice="compute the size from x.shape instead of branching on it, and mark the dimension as dynamic",
 )

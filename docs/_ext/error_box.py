@@ -14,6 +14,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from error_fixes import store_fixes
 from gallery_pages import BEFORE_THE_GALLERY
 from known_errors import excerpt_message, page_of
 from site_files import ROOT, STATIC, publish_static, write
@@ -54,8 +55,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def store_index(app: Sphinx) -> None:
-    """Write the index."""
+    """Write the index and the first fixes."""
     publish_static(app)
+    store_fixes()
     write(STATIC / NAME, json.dumps(index(entries()), ensure_ascii=False, separators=(",", ":")))
 
 

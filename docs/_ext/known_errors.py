@@ -59,9 +59,9 @@ def store_errors() -> None:
 
 
 def render_index_parts() -> dict[str, str]:
-    """Return the parts that docs/errors.md includes, and the script that ranks search results, by file name in generated/."""
+    """Return the parts that docs/errors.md includes, by file name in generated/."""
     errors = load_known_errors()
-    return {"parts/errors-index.md": index(errors), "parts/errors-patterns.html": patterns(errors), "scorer.js": scorer(errors)}
+    return {"parts/errors-index.md": index(errors), "parts/errors-patterns.html": patterns(errors)}
 
 
 def page_of(error: KnownError) -> Path:
@@ -306,9 +306,3 @@ def patterns(errors: Sequence[KnownError]) -> str:
     told = {"errors": [*known, *fixed], "quoted": QUOTED.pattern, "numbers": ANY_NUMBERS.pattern}
     safe = json.dumps(told).replace("</", "<\\/")
     return f'<script type="application/json" id="error-patterns">{safe}</script>\n'
-
-
-def scorer(errors: Sequence[KnownError]) -> str:
-    """Return the script that ranks the results of the site's search."""
-    known = {f"generated/errors/{error.name}": error.message for error in errors}
-    return f"const knownErrors = {json.dumps(known, indent=0)};\n" + (ROOT / "docs/scorer.js").read_text(encoding="utf-8")

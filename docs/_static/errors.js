@@ -1,5 +1,5 @@
 // Finds the page of a pasted error: by its pattern, else by the same message, else by similar words (marked as a guess), else advice.
-// The page contains the patterns. The weights of words (docs/_ext/error_box.py) are loaded at the first guess.
+// The page contains the patterns. The fixes (docs/_ext/error_fixes.py) and the weights of words (docs/_ext/error_box.py) are loaded when needed.
 "use strict";
 
 (() => {
@@ -9,9 +9,9 @@
   const found = document.getElementById("error-found");
   const { errors: known, quoted, numbers } = JSON.parse(document.getElementById("error-patterns").textContent);
   const rows = [...document.querySelectorAll("table tr:has(a[href*='generated/errors/'])")];
-  let loaded;
+  const loaded = {};
 
-  const index = () => loaded ??= fetch(new URL("error-box.json", files)).then((answer) => answer.json());
+  const load = (name) => loaded[name] ??= fetch(new URL(name, files)).then((answer) => answer.json());
 
   const relaxed = (pattern) => pattern.replaceAll("[^\\n]", ".").replaceAll(/\\n(?![?*])/g, "\\s+"); // browsers turn line breaks in an address into spaces
 
@@ -79,6 +79,19 @@
     found.dataset.state = state;
   };
 
+  /** Shows the first fix below the first error. */
+  const showFix = async ({ page }) => {
+    const place = found.querySelector("li");
+    const fix = (await load("error-fixes.json"))[page];
+    if (!fix || !place.isConnected) return; // an error that is fixed upstream; another message was typed
+    place.append(Object.assign(document.createElement("p"), { className: "first-fix", textContent: `Fix: ${fix.name}.` }));
+    if (!fix.code) return;
+    const code = Object.assign(document.createElement("pre"), { tabIndex: 0, textContent: fix.code });
+    code.setAttribute("aria-label", "Code of the fix");
+    code.setAttribute("role", "region");
+    place.append(code);
+  };
+
   const guess = (pages, { near, worth }) => {
     const errors = pages.filter(({ kind, score }) => kind === "error" && score >= near).slice(0, 3);
     if (errors.length) return tell("No known error has exactly this message. These errors have the most similar words (likeness 1 means the same words):", errors, "near");
@@ -103,10 +116,13 @@
     const errors = certain.length ? certain : unsure;
     if (errors.length) {
       filter(text, errors.map(({ page }) => page));
-      if (certain.length) return tell(errors.length > 1 ? "Known errors, the closest match first:" : "Known error:", errors, "certain");
+      if (certain.length) {
+        tell(errors.length > 1 ? "Known errors, the closest match first:" : "Known error:", errors, "certain");
+        return showFix(errors[0]);
+      }
       return tell("Several known errors have this message. Compare them with the line of your code:", errors, "unsure");
     }
-    const data = await index();
+    const data = await load("error-box.json");
     if (text !== box.value.trim()) return undefined;
     const pages = ranked(text, data);
     filter(text, pages.filter(({ score }) => score >= data.near / 2).map(({ page }) => page));
