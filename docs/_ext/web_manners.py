@@ -24,9 +24,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     has_card = any((Path(app.confdir) / folder / CARD).is_file() for folder in app.config.html_static_path)
     app.config.ogp_image = f"_static/{CARD}" if has_card and app.config.html_baseurl else None
     app.connect("html-page-context", let_images_wait)
+    app.connect("html-page-context", leave_viewport_to_theme)
     app.connect("build-finished", tidy)
     app.add_transform(NothingTwice)
-    app.add_css_file("tables_and_code.css", priority=850)  # after the style sheets of the theme and of sphinx-gallery
+    for style in ("tables_and_code.css", "controls.css"):
+        app.add_css_file(style, priority=850)  # after the style sheets of the theme and of sphinx-gallery
     app.add_js_file("manners.js", loading_method="defer")
     return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": 1}
 
@@ -57,6 +59,11 @@ def let_images_wait(app: Sphinx, pagename: str, templatename: str, context: dict
     waiting = re.sub(r"<img (?![^>]*\bloading=)", '<img loading="lazy" ', rest)
     if found:
         context["body"] = first + found + waiting
+
+
+def leave_viewport_to_theme(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Remove docutils' viewport. The theme's layout has one."""
+    context["metatags"] = re.sub(r'<meta name="viewport"[^>]*>\s*', "", context.get("metatags", ""))
 
 
 def tidy(app: Sphinx, error: Exception | None) -> None:

@@ -1,9 +1,11 @@
-// Folds tables on a phone, adds names and keyboard access to scrolling and folding parts, and loads the search index at the first key.
+// Aligns numbers in tables, and fits tables to a phone; adds names and keyboard access to scrolling and folding parts, and loads the search index at the first key.
 // The styles are in tables_and_code.css.
 "use strict";
 
 (() => {
-  function labelled(table) {
+  const NUMBER = /^[-−+±~]?[\d.,]+(e[-+]?\d+)?([-–]\d[\d.,]*)?( ?(x|×|%|ns|µs|ms|s|min|h|B|kB|MB|GB|M|k))?$/;
+
+  function label(table) {
     const names = [...table.querySelectorAll("thead tr:last-child > *")].map((cell) => cell.textContent.trim());
     for (const row of table.querySelectorAll("tbody tr")) {
       [...row.children].forEach((cell, column) => { if (names[column]) cell.dataset.label = names[column]; });
@@ -11,10 +13,31 @@
     table.classList.add("folds");
   }
 
-  function fold() {
-    const plain = "main table:is(.exportlab, .table):not([id])";
-    for (const table of document.querySelectorAll(plain)) {
-      if (table.tHead && !table.querySelector("tbody [colspan], tbody [rowspan]")) labelled(table);
+  const textsOf = (table, column) => [...table.tBodies[0].rows].map(({ cells }) => cells[column]?.textContent.trim()).filter((text) => text);
+
+  function alignNumbers(table) {
+    [...table.tHead.rows[0].cells].forEach((_, column) => {
+      const texts = textsOf(table, column);
+      const numbers = texts.filter((text) => NUMBER.test(text));
+      if (column && numbers.length > texts.length / 2) [...table.rows].forEach(({ cells }) => cells[column]?.classList.add("number"));
+    });
+  }
+
+  /** Whether rows are read side by side: several columns of short values. */
+  function compares(table) {
+    const columns = table.tHead.rows[0].cells.length;
+    const texts = [...Array(columns).keys()].slice(1).flatMap((column) => textsOf(table, column));
+    return columns > 2 && table.tBodies[0].rows.length > 2 && texts.filter((text) => text.length < 19).length > 0.8 * texts.length;
+  }
+
+  /** On a phone, a table of short values scrolls beside its first column, and a table of sentences folds. */
+  function arrangeTables() {
+    for (const table of document.querySelectorAll("main table:is(.exportlab, .table):not([id])")) {
+      if (!table.tHead || !table.tBodies.length || table.querySelector("[colspan], [rowspan]")) continue;
+      alignNumbers(table);
+      if (table.classList.contains("folds")) continue;
+      if (compares(table)) table.classList.add("compares");
+      else label(table);
     }
   }
 
@@ -51,7 +74,7 @@
   }
 
   document.addEventListener("DOMContentLoaded", () => {
-    fold();
+    arrangeTables();
     named();
     searched();
     reachable();

@@ -35,6 +35,12 @@ def test_all_images_but_the_first_wait_until_they_are_about_to_be_seen() -> None
     assert context["body"] == '<img src="a.png"> <img loading="lazy" src="b.png"> <img loading="eager" src="c.png">'
 
 
+def test_a_page_has_one_viewport() -> None:
+    context = {"metatags": '<meta name="viewport" content="width=device-width" />\n<meta name="a">'}
+    web_manners.leave_viewport_to_theme(None, "", "", context, None)  # type: ignore[arg-type]
+    assert context["metatags"] == '<meta name="a">'
+
+
 def test_what_no_page_reads_is_removed_and_notebooks_stay(app: Any, tmp_path: Path) -> None:
     app.env.dlfiles["recipes/c.py"] = {"recipes/c"}, "1/c.py"
     for name in ("_static/a.js.map", "_static/a.js", "_sources/a.md.txt", "_sources/b.ipynb", "_downloads/1/c.py", "_downloads/2/c.zip"):
