@@ -21,6 +21,7 @@ extensions = [
     "sphinxext.opengraph",
     "gallery_pages",
     "findings",
+    "recipe_answers",
     "recipe_index",
     "benchmark_index",
     "own_exporter",
@@ -80,7 +81,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "docs/*": [], "generated/errors/**": []}
+html_sidebars = {"index": [], "docs/*": [], "generated/errors/**": [], "generated/gallery/**": ["recipe-sidebar.html"]}
 
 nb_execution_mode = "off"  # the page is what is stored, and what is stored is what nbval compared
 nb_merge_streams = True

@@ -11,21 +11,13 @@ from typing import Any
 
 import graph_pictures
 from freshness import is_fresh, made_of, mark_fresh
+from recipe_index import list_names
 from site_files import ROOT
 from sphinx.application import Sphinx
 
 BEFORE_THE_GALLERY = 100  # priority; sphinx-gallery runs the pages at Sphinx's default of 500
 ORDER = (
-    *("first_graph", "dynamic_shapes", "shapes_by_example", "data_dependent_sizes", "strict_or_not", "draft_export", "scan"),
-    "inplace_index",
-    *("kwargs_and_caches", "mutable_cache", "save_and_load"),
-    *("simple_case", "linear_regression", "cond", "loop_over_the_batch", "custom_op_function", "custom_op_kernel", "untranslated_op"),
-    *("custom_op_recurrence", "custom_op_inplace", "custom_op_inplace_to_onnx", "submodules", "submodules_to_onnx"),
-    *("pairwise_distances", "rewriting"),
-    "two_exporters",
-    *("names", "read_the_report", "external_data", "half_precision", "shape_inference", "onnxscript_code", "bench_your_model"),
-    "spectrogram",
-    *("model_mlp", "model_convnet", "model_bert", "model_vit", "model_llama", "model_whisper"),
+    *list_names(),
     *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up"),
     *("cpp_programs", "llama_layers", "optimisers", "transformer_files", "real_sizes"),
 )

@@ -17,6 +17,7 @@ from typing import Any
 from changes import digest
 from docutils import nodes
 from freshness import is_fresh, mark_fresh
+from recipe_answers import END
 from site_files import ROOT, STATIC, publish_static
 from sphinx.application import Sphinx
 
@@ -90,9 +91,9 @@ def wheel_name() -> str:
 
 
 def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-    """Insert the install line above the first code of a page that imports the package."""
+    """Insert the install line above the first code of a page that imports the package, below the answer of a recipe."""
     body = context.get("body", "") if doctree is not None else ""
-    first = CODE.search(body)
+    first = CODE.search(body, after_answer(body))
     if first is None or not any(IMPORTED.search(TAG.sub("", block)) for block in BLOCK.findall(body)):
         return
     wheel = next(STATIC.glob("exportlab-*.whl")).name
@@ -101,6 +102,11 @@ def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, A
         render_repository_line(pagename) if pagename in FROM_THE_REPOSITORY else render_install_line(wheel, where, app.config.html_baseurl)
     )
     context["body"] = body[: first.start()] + line + body[first.start() :]
+
+
+def after_answer(body: str) -> int:
+    """Return where the answer of a recipe ends in a page, or 0."""
+    return max(0, body.find(END))
 
 
 def render_repository_line(pagename: str) -> str:

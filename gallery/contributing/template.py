@@ -2,6 +2,8 @@
 How do I write a recipe?
 ========================
 
+Copy this template, replace the model, and write the answer below the title. Mark three to eight lines that a reader can copy.
+
 Use a title that a reader would type into a search box, with the API name in it. The first paragraph tells readers what they get: here, a
 template to copy.
 """
@@ -49,10 +51,12 @@ compared
 # %%
 # Add a check that can fail, for both ``torch.onnx.export`` and ``to_onnx``. The last figure becomes the thumbnail:
 
+# sphinx_gallery_start_answer
 for exporter in ("dynamo", "to_onnx"):
     program = export(exporter, model, (four,), dynamic_shapes=({0: "batch"},))
     verify(program, model, [(four,), (seven,)]).check()
+# sphinx_gallery_end_answer
 show.graph(program)
 
 # %%
-# End with the one sentence that readers should remember. Next: :doc:`all recipes </generated/gallery/index>`.
+# Next: :doc:`all recipes </generated/gallery/index>`.

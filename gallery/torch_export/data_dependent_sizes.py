@@ -2,6 +2,9 @@
 How do I export data-dependent sizes with torch._check?
 =======================================================
 
+Use the size in shapes and arithmetic, and state its limits with ``torch._check``. Don't branch on it: use a tensor operation such as
+``clamp`` instead.
+
 Export a model whose sizes depend on its data, such as the number of rows that a mask selects or the result of ``item()``.
 ``torch.export`` supports these sizes if your code doesn't branch on them. This recipe replaces the branches with ``torch._check`` and
 tensor operations, and runs the ONNX models with other counts, including zero.
@@ -73,10 +76,12 @@ with expect_failure(GuardOnDataDependentSymNode, match="u0 < 0", lines=1):
 
 class Checked(Average):
     def first(self, x, n):
+        # sphinx_gallery_start_answer
         count = n.item()
         torch._check(count >= 0)
         torch._check(count <= x.shape[0])
         return x[:count]
+        # sphinx_gallery_end_answer
 
 
 with expect_failure(GuardOnDataDependentSymNode, match=r"Eq\(u1, 0\)", lines=1):
@@ -166,5 +171,4 @@ files = {"torch.onnx.export": compared["dynamo"].artifact, "to_onnx": compared["
 show.graphs(files)
 
 # %%
-# Use data-dependent sizes in computations, state their limits with ``torch._check``, and don't branch on them. Next: :doc:`torch.cond
-# </generated/gallery/torch_onnx/cond>`, if you have to keep the branch.
+# Next: :doc:`torch.cond </generated/gallery/torch_onnx/cond>`, if you have to keep the branch.

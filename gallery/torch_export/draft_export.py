@@ -2,6 +2,8 @@
 How do I list all export errors with torch.export.draft_export?
 ===============================================================
 
+``draft_export`` lists all problems of a model at once, each with your source line. Fix them, and then export with ``torch.export.export``.
+
 ``torch.export.export`` stops at the first line that it can't capture. ``torch.export.draft_export`` continues with the values of your
 example and reports all problems at once. This recipe reads such a report, shows why you shouldn't use the draft program, and fixes each
 entry until the real export passes.
@@ -67,7 +69,10 @@ def drafted(module, shapes):
         patch.dict(os.environ, {"TORCH_DTRACE": folder}),
         heard(),
     ):
-        return draft_export(module, example, dynamic_shapes=shapes)
+        # sphinx_gallery_start_answer
+        draft = draft_export(module, example, dynamic_shapes=shapes)
+        # sphinx_gallery_end_answer
+    return draft
 
 
 def entry(failure):
@@ -88,7 +93,9 @@ show.table([entry(failure) for failure in draft._report.failures])
 # guard that resulted. ``u2`` is a number that is only known at run time. ``s77`` is the number of rows, and its guard contradicts
 # ``Dim("batch")``.
 
+# sphinx_gallery_start_answer
 kinds = [str(failure.failure_type) for failure in draft._report.failures]
+# sphinx_gallery_end_answer
 assert kinds == ["MISSING_FAKE_KERNEL", "DATA_DEPENDENT_ERROR", "GUARD_ADDED", "GUARD_ADDED"]
 assert not draft._report.successful()
 
@@ -173,5 +180,4 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Use ``draft_export`` to list the problems, and export again with ``torch.export.export`` when they are fixed. Next: :doc:`data-dependent
-# sizes <data_dependent_sizes>`.
+# Next: :doc:`data-dependent sizes <data_dependent_sizes>`.

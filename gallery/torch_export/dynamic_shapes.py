@@ -2,6 +2,9 @@
 Dim("x"), Dim.AUTO, Dim.DYNAMIC or None: which dynamic_shapes should I use?
 ===========================================================================
 
+Use a named ``Dim`` for the sizes that you need: the export fails if a guard excludes one of them. Verify the ONNX model at other
+sizes, because it has no guards.
+
 This recipe compares all ways to declare a dynamic dimension, on three models at five sizes, including one and zero. You see which ones
 ``torch.export``, ``torch.onnx.export`` and ``to_onnx`` refuse, specialise or accept, and when to use each.
 """
@@ -166,28 +169,7 @@ print(*to_onnx(loop, (six,), dynamic_shapes=({0: "batch"},)).report.limits)
 print(*to_onnx(branch, (six,), dynamic_shapes=({0: Dim.AUTO},)).report.limits)
 
 # %%
-# With ``capture="torch.export"``, ``to_onnx`` compares the result with your request and refuses both models:
-
-for model in (branch, loop):
-    with expect_failure(FrozenDimension, match='"batch" was asked to be dynamic', lines=1):
-        to_onnx(model, (six,), dynamic_shapes=({0: "batch"},), capture="torch.export")
-
-# %%
-# For an error instead, capture with ``torch.export`` and a named ``Dim``, and convert the program, as PyTorch's documentation advises:
-
-program = torch.export.export(relu, (six,), dynamic_shapes=({0: Dim("batch")},))
-file = torch.onnx.export(program, dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False)
-assert str(file.model.graph.inputs[0].shape[0]) == "batch"
-
-# %%
-# Which one to use
-# ----------------
-# - ``Dim("batch")``, with ``min`` and ``max`` if you know them: you need exactly these sizes. The export fails if a guard excludes one of
-#   them. An ``if`` on a size of 0 or 1 leaves no guard, as :doc:`lesson 103 </tutorials/103_shapes_that_move>` shows.
-# - ``Dim.DYNAMIC``: the dimension must be dynamic, but you don't know its range. Read ``range_constraints`` afterwards.
-# - ``Dim.AUTO``: you want to find out which dimensions can be dynamic. Read the shapes afterwards.
-# - ``None``: the dimension is static.
-# - ``"batch"``, for both ONNX exporters: the dimension must be dynamic. Verify other sizes: the ONNX model doesn't reject them.
+# The outcomes of the three exporters, by the number of rows at the call:
 
 
 def paint(axes, results, model):
@@ -216,5 +198,30 @@ figure.supxlabel("rows at the call (exported with 6)", fontsize=9)
 plt.show()
 
 # %%
-# Use a named ``Dim`` for the sizes that you need, and verify the ONNX model at other sizes, because it has no guards. Next:
-# :doc:`ShapesCollection <shapes_by_example>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.
+# With ``capture="torch.export"``, ``to_onnx`` compares the result with your request and refuses both models:
+
+for model in (branch, loop):
+    with expect_failure(FrozenDimension, match='"batch" was asked to be dynamic', lines=1):
+        to_onnx(model, (six,), dynamic_shapes=({0: "batch"},), capture="torch.export")
+
+# %%
+# For an error instead, capture with ``torch.export`` and a named ``Dim``, and convert the program, as PyTorch's documentation advises:
+
+# sphinx_gallery_start_answer
+program = torch.export.export(relu, (six,), dynamic_shapes=({0: Dim("batch")},))
+file = torch.onnx.export(program, dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False)
+# sphinx_gallery_end_answer
+assert str(file.model.graph.inputs[0].shape[0]) == "batch"
+
+# %%
+# Which one to use
+# ----------------
+# - ``Dim("batch")``, with ``min`` and ``max`` if you know them: you need exactly these sizes. The export fails if a guard excludes one of
+#   them. An ``if`` on a size of 0 or 1 leaves no guard, as :doc:`lesson 103 </tutorials/103_shapes_that_move>` shows.
+# - ``Dim.DYNAMIC``: the dimension must be dynamic, but you don't know its range. Read ``range_constraints`` afterwards.
+# - ``Dim.AUTO``: you want to find out which dimensions can be dynamic. Read the shapes afterwards.
+# - ``None``: the dimension is static.
+# - ``"batch"``, for both ONNX exporters: the dimension must be dynamic. Verify other sizes: the ONNX model doesn't reject them.
+
+# %%
+# Next: :doc:`ShapesCollection <shapes_by_example>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.

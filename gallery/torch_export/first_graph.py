@@ -2,6 +2,9 @@
 What is in the ExportedProgram that torch.export returns?
 =========================================================
 
+An ``ExportedProgram`` contains a graph of tensor operations, the weights and buffers, and the constraints on its inputs. Decisions that
+Python made during capture are fixed.
+
 An ``ExportedProgram`` contains a graph of tensor operations, the weights, and the constraints on its inputs. This recipe reads all three
 for a small module and calls the program. It also runs the saved program in a process without the module's code, and decomposes it into
 fewer kinds of operators.
@@ -41,20 +44,29 @@ samples = [
 ]
 args, kwargs = samples[0].args, dict(samples[0].kwargs)
 
+# sphinx_gallery_start_answer
 program = torch.export.export(
     model, args, kwargs, dynamic_shapes={"x": {0: torch.export.Dim("batch")}, "scale": None}
 )
+# sphinx_gallery_end_answer
 show.program(program)
 
 # %%
 # Each line is an operation with its dtype and shape. ``s77`` is the batch size. The layers are gone, and so is the ``if``: we exported
 # without a ``shift``, so the graph adds nothing.
 #
+# The same graph as a picture:
+
+show.graph(program, title="The whole module")
+
+# %%
 # Read graph_signature, state_dict and range_constraints
 # ------------------------------------------------------
 # Weights and buffers are inputs of the graph (``p_…``, ``b_…``). The signature maps them to their names.
 
+# sphinx_gallery_start_answer
 signature = program.graph_signature
+# sphinx_gallery_end_answer
 parts = {
     "graph_signature.parameters": signature.parameters,
     "graph_signature.buffers": signature.buffers,
@@ -154,12 +166,11 @@ show.table(
 # %%
 # The results don't change:
 
+# sphinx_gallery_start_answer
 decomposed = program.run_decompositions()
+# sphinx_gallery_end_answer
 verify(decomposed, model, samples).check()
 assert (len(calls(program)), len(calls(decomposed))) == (5, 7)
 
-show.graph(program, title="The whole module")
-
 # %%
-# An exported program records one run of your Python code: decisions that Python made during capture are fixed. Next: :doc:`which sizes it
-# accepts, and how to request more <dynamic_shapes>`.
+# Next: :doc:`which sizes it accepts, and how to request more <dynamic_shapes>`.

@@ -2,7 +2,9 @@
 Can I export ``x[..., index] = update`` (``index_put_``)?
 =========================================================
 
-Yes. ``torch.export`` captures the assignment in both modes, with static and dynamic sizes, and it becomes a ``ScatterND`` in ONNX. This
+Yes: clone the input, write with an ``int64`` index, and return the result. A change that the model doesn't return is lost.
+
+``torch.export`` captures the assignment in both modes, with static and dynamic sizes, and it becomes a ``ScatterND`` in ONNX. This
 recipe shows the translation and two problems close to it. With ``torch.onnx.export``, an ``int32`` index produces a model that doesn't
 load, and a write into an input is lost.
 """
@@ -18,10 +20,13 @@ from exportlab.messages import heard
 
 
 class Update(nn.Module):
+    # sphinx_gallery_start_answer
     def forward(self, x, update, index):
         x = x.clone()
         x[..., index] = update
         return x
+
+    # sphinx_gallery_end_answer
 
 
 def call(batch, index, dtype=torch.int64):
@@ -172,5 +177,4 @@ assert [output.name for output in returned.model.graph.outputs][1:] == ["x_new"]
 show.summary(returned)
 
 # %%
-# Clone the input, write with an ``int64`` index, and return the result: changes that the model doesn't return are lost. Next:
-# :doc:`keyword arguments and caches <kwargs_and_caches>`.
+# Next: :doc:`keyword arguments and caches <kwargs_and_caches>`.

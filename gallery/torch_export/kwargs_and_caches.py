@@ -2,6 +2,9 @@
 How do I export a model with keyword arguments and a DynamicCache?
 ==================================================================
 
+Write ``dynamic_shapes`` by argument name, and register ``DynamicCache`` first. Each tensor of the cache becomes an input; a number or
+``None`` is fixed at export.
+
 Write ``dynamic_shapes`` for keyword arguments, and learn what happens to ``None``, to numbers and to ``**kwargs``. Then export a small
 Llama with its ``DynamicCache`` to one ONNX model. It accepts a prompt or a single token, with any number of earlier tokens in the cache.
 """
@@ -154,6 +157,7 @@ with expect_failure(ValueError, match="Unsupported input type", lines=1):
 # capture succeeds, but the next step of ``torch.onnx.export`` fails. The rebuilt cache starts each layer's keys and values from
 # ``torch.tensor([])``. The capture stores four such constants, and ``run_decompositions`` creates new ones that it can't find:
 
+# sphinx_gallery_start_answer
 register_dynamic_cache_export_support()
 layers = [{0: "batch", 2: "past"}] * 2
 shapes = {
@@ -161,6 +165,7 @@ shapes = {
     "attention_mask": {0: "batch", 1: "total"},
     "past_key_values": [layers, layers],
 }
+# sphinx_gallery_end_answer
 captured = export("torch.export", llama, (), step(2, 5, 3), dynamic_shapes=shapes).model
 assert sum(name.startswith("lifted_tensor") for name in captured.constants) == 4
 with expect_failure(
@@ -214,5 +219,4 @@ boxes += [show.Node(i, i.replace("values_", "values_\n"), "input") for i in inpu
 show.Drawing(tuple(boxes), tuple(show.Edge(*a) for a in arrows)).draw("Three arguments, six inputs")
 
 # %%
-# Only tensors become inputs of the ONNX model: a number or ``None`` is fixed at export, and each tensor of a cache is an input. Next:
-# :doc:`dynamic dimensions <dynamic_shapes>`, or :doc:`export patches </tutorials/309_patch_a_real_model>`.
+# Next: :doc:`dynamic dimensions <dynamic_shapes>`, or :doc:`export patches </tutorials/309_patch_a_real_model>`.

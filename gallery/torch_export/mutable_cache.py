@@ -2,6 +2,8 @@
 How do I export a model that updates a buffer, such as a KV cache?
 ==================================================================
 
+Make the buffer an input and an output of the model. An ONNX model keeps no state between calls, so test two calls in a row.
+
 An ONNX model doesn't keep state between calls, and ``torch.onnx.export`` doesn't warn when it drops a buffer update. This recipe finds
 the buffers that a model changes, shows the first wrong answer, and exports models with the cache as an input and an output.
 """
@@ -159,12 +161,15 @@ class Passing(nn.Module):
         super().__init__()
         self.linear = linear
 
+    # sphinx_gallery_start_answer
     def forward(self, x, cache, filled):
         cache = cache.clone()
         cache[filled + torch.arange(x.shape[0])] = self.linear(x)
         filled = filled + x.shape[0]
         scores = (x @ cache.T).masked_fill(torch.arange(8) >= filled, 0.0)
         return scores @ cache, cache, filled
+
+    # sphinx_gallery_end_answer
 
 
 def call(x, filled):
@@ -216,5 +221,4 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Test two calls in a row: if the state isn't passed on, the first call can be right and the second wrong. Next: :doc:`transformers caches
-# <kwargs_and_caches>`, which are arguments already.
+# Next: :doc:`transformers caches <kwargs_and_caches>`, which are arguments already.

@@ -2,6 +2,9 @@
 What does torch.export.save write into a .pt2 file?
 ===================================================
 
+A ``.pt2`` file contains everything that the graph needs: weights, constants and example inputs. It contains your custom operators only by
+name.
+
 ``torch.export.save`` writes a program that another process can run without your code. This recipe loads the file in such a process and
 checks that its constraints still apply. It lists the contents of the file, including your example inputs and source lines, and shows what
 isn't saved.
@@ -101,7 +104,9 @@ folder = tempfile.TemporaryDirectory()
 names = ("scorer.pt", "scorer.pt2", "custom.pt2", "samples.pt", "answer.pt")
 paths = [Path(folder.name, name) for name in names]
 torch.save(model, paths[0])
+# sphinx_gallery_start_answer
 torch.export.save(program, paths[1])
+# sphinx_gallery_end_answer
 torch.export.save(custom, paths[2])
 torch.save([x for (x,) in samples], paths[3])
 call = [sys.executable, "-c", OTHER_PROCESS, *map(str, paths)]
@@ -143,7 +148,9 @@ assert torch.equal(torch.export.load(paths[2]).module()(*samples[0]), samples[0]
 # The file is a zip archive with one entry for each weight. It also has one for each *constant*, which is a tensor that the graph uses but
 # the ``state_dict`` doesn't contain:
 
+# sphinx_gallery_start_answer
 loaded = torch.export.load(paths[1])
+# sphinx_gallery_end_answer
 assert set(loaded.state_dict) == set(model.state_dict()) == {"linear.weight", "linear.bias", "mean"}
 assert set(loaded.constants) == {"window", "labels", "lifted_tensor_0"}
 kept = {
@@ -184,7 +191,9 @@ assert '"opset_version": {"aten": ' in graph  # and the version of its operators
 # Attributes that are not tensors, methods, ``train()`` and ``eval()`` are not saved, because the capture fixed what depends on them. Add
 # other information about the model as text, with ``extra_files``:
 
+# sphinx_gallery_start_answer
 module = loaded.module()
+# sphinx_gallery_end_answer
 assert not hasattr(module, "threshold")
 with expect_failure(NotImplementedError, match="train"):
     module.train()
@@ -215,5 +224,4 @@ plt.show()
 folder.cleanup()
 
 # %%
-# A ``.pt2`` file contains everything that the graph needs, but only the names of your custom operators. Next: :doc:`the graph of an
-# ExportedProgram <first_graph>`.
+# Next: :doc:`the graph of an ExportedProgram <first_graph>`.

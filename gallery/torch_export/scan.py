@@ -2,6 +2,8 @@
 How do I export a loop with torch's scan operator?
 ==================================================
 
+Write the body as a function that returns the state and one row, and call ``scan``. Return a clone if the body returns a tensor twice.
+
 Export a loop in which each iteration needs the result of the previous one. This recipe keeps the loop in the graph with ``scan``, which
 becomes one ONNX ``Scan`` node. It explains what the body may return, and how the body gets its weights.
 """
@@ -80,9 +82,13 @@ show.program(compared["torch.export"].artifact.model.graph_module.scan_combine_g
 # --------------------------
 
 
+# sphinx_gallery_start_answer
 def apart(total, row, keep):
     total = torch.relu(keep * total + row)
     return [total, total.clone()]
+
+
+# sphinx_gallery_end_answer
 
 
 compared = compare(ByScan(apart).eval(), samples, dynamic_shapes=length)
@@ -121,9 +127,13 @@ empty
 # and works in both modes. Its body returns a pair, and it has arguments ``dim`` and ``reverse``.
 
 
+# sphinx_gallery_start_answer
 class ByFunction(ByLoop):
     def forward(self, x):
         return scan(lambda total, row: tuple(apart(total, row, self.keep)), torch.zeros(3), x)
+
+
+# sphinx_gallery_end_answer
 
 
 for strict in (False, True):
@@ -143,5 +153,4 @@ for file in files:
 show.graphs(dict(zip(("torch.onnx.export", "to_onnx"), files, strict=True)))
 
 # %%
-# Return a clone if the body of a ``scan`` returns a tensor twice, and pass the weights to the bare operator as additional inputs. Next:
-# :doc:`branches on values with torch.cond </generated/gallery/torch_onnx/cond>`.
+# Next: :doc:`branches on values with torch.cond </generated/gallery/torch_onnx/cond>`.

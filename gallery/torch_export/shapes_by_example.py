@@ -2,6 +2,8 @@
 How do I set dynamic shapes with ShapesCollection or AdditionalInputs?
 ======================================================================
 
+Mark dynamic tensors with ``ShapesCollection``, or add example calls with ``AdditionalInputs``. Pass either as ``dynamic_shapes``.
+
 Mark dynamic dimensions without repeating the nested structure of your arguments in ``dynamic_shapes``. ``ShapesCollection`` marks them
 tensor by tensor, and ``AdditionalInputs`` infers them from further example calls. The last section explains what
 ``prefer_deferred_runtime_asserts_over_guards`` does, and what an ONNX export makes of its asserts.
@@ -47,11 +49,15 @@ with expect_failure(UserError, match="Detected mismatch", lines=2):
 # Assign shapes only to the example tensors that have dynamic dimensions. ``ShapesCollection`` fills in the rest of the structure:
 
 memory, x = four
+# sphinx_gallery_start_answer
 collection = ShapesCollection()
 collection[x] = collection[memory["past"][0]] = {0: Dim.DYNAMIC}
+# sphinx_gallery_end_answer
 tree = collection.dynamic_shapes(model, four)
 assert tree["memory"] == {"weight": None, "past": [{0: Dim.DYNAMIC}]}
+# sphinx_gallery_start_answer
 program = torch.export.export(model, four, dynamic_shapes=collection)
+# sphinx_gallery_end_answer
 assert program.module()(*seven).shape == (7, 5)
 
 # %%
@@ -66,9 +72,11 @@ with expect_failure(ValueError, match="were not found in args", lines=1):
 # Add complete calls to ``AdditionalInputs``. A dimension becomes dynamic if two calls differ in it. ``verify`` checks that the program
 # accepts every call:
 
+# sphinx_gallery_start_answer
 further = AdditionalInputs()
 for call in (four, seven):
     further.add(call)
+# sphinx_gallery_end_answer
 with muffled():
     program = torch.export.export(model, four, dynamic_shapes=further)
 further.verify(program)
@@ -152,5 +160,4 @@ verify(both, even, [six, three]).check()
 show.graphs({"from the deferred program": files[0].model, "to_onnx, from the module": both.model})
 
 # %%
-# Mark dynamic tensors with ``ShapesCollection``, or add example calls with ``AdditionalInputs``; an ONNX export drops deferred asserts.
 # Next: :doc:`which Dim to use <dynamic_shapes>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.

@@ -2,6 +2,9 @@
 torch.export strict=True or strict=False: when does it matter?
 ==============================================================
 
+It matters for a few Python constructs that one mode refuses or captures wrongly. Use the default, and try ``strict=True`` if it fails or
+if ``verify`` reports *wrong*.
+
 Most models export the same way in both modes of ``torch.export``. But some Python code fails or produces a wrong graph in one of them.
 This recipe shows a model that only strict mode exports correctly, lists the Python code that separates the modes, and explains which mode
 ``torch.onnx.export`` uses.
@@ -43,10 +46,12 @@ torch.manual_seed(0)
 samples = [(torch.randn(rows, 3),) for rows in (4, 7, 1)]
 batch = ({0: torch.export.Dim.DYNAMIC},)
 model = ByLargest().eval()
+# sphinx_gallery_start_answer
 loose, strict = (
     torch.export.export(model, samples[0], dynamic_shapes=batch, strict=mode)
     for mode in (False, True)
 )
+# sphinx_gallery_end_answer
 
 report = verify(loose, model, samples)
 assert report.outcome == "wrong"
@@ -55,7 +60,9 @@ report
 # %%
 # The result is wrong at every size, including that of the export. Strict capture of the same model is right:
 
+# sphinx_gallery_start_answer
 verify(strict, model, samples).check()
+# sphinx_gallery_end_answer
 
 # %%
 # Why the graph is wrong
@@ -215,4 +222,4 @@ verify(to_onnx(model, samples[0], dynamic_shapes=batch, strict=True), model, sam
 show.graphs({"strict=False": loose, "strict=True": strict})
 
 # %%
-# Use the default, and try ``strict=True`` if it fails or if ``verify`` reports *wrong*. Next: :doc:`loops with scan <scan>`.
+# Next: :doc:`loops with scan <scan>`.

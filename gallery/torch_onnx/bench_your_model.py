@@ -2,6 +2,9 @@
 How do I benchmark ONNX exporters on my own model?
 ==================================================
 
+Call ``exportlab.bench`` with your model and the sizes you need. Read each time together with its outcome, and fix wrong models before you
+compare speed.
+
 Use ``exportlab.bench`` to measure export time, memory, file size and latency by batch size for your own model. The table also contains
 the outcome of ``verify``, and models with wrong results are not ranked.
 """
@@ -42,9 +45,11 @@ ids, mask = torch.randint(0, 100, (2, 16)), torch.ones(2, 16, dtype=torch.int64)
 # Each exporter runs in its own process, with a time limit. The calls of the exported model alternate with calls of eager, so both see the
 # same machine load. Two rounds are fast, but too few for a close comparison: use five or more for your model.
 
+# sphinx_gallery_start_answer
 benchmark = bench(
     model, (ids, mask), sizes={"batch": (2, 8)}, exporters=("to_onnx", "torchscript"), rounds=2
 )
+# sphinx_gallery_end_answer
 benchmark
 
 # %%
@@ -53,7 +58,9 @@ benchmark
 
 outcomes = {name: str(way.outcome) for name, way in benchmark.ways().items()}
 assert outcomes == {"eager": "ok", "to_onnx": "ok", "torchscript": "frozen"}
+# sphinx_gallery_start_answer
 print("\n".join(benchmark.findings()))
+# sphinx_gallery_end_answer
 
 # %%
 # Plot the latency relative to eager
@@ -77,4 +84,4 @@ dots(axes, {size: {way.name: way.ratio(size) for way in right} for size in bench
 # To write the same folder from Python, use ``bench(…, output="folder")``.
 
 # %%
-# Read each time together with its outcome: fix wrong models before you compare their speed. Next: :doc:`the doctor </docs/doctor>`.
+# Next: :doc:`the doctor </docs/doctor>`.

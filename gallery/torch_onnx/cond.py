@@ -2,6 +2,8 @@
 How do I export an if on a tensor's value with torch.cond?
 ==========================================================
 
+Put the ``if`` into the graph with ``torch.cond``, or compute both branches with ``torch.where``.
+
 Export a model that branches on the values of its input. ``torch.export`` refuses a Python ``if`` on a tensor, and the legacy exporter
 (``dynamo=False``) writes a model with the wrong answer. This recipe rewrites the model with ``torch.cond`` or ``torch.where``, and
 exports the original model with ``to_onnx``.
@@ -100,14 +102,25 @@ print([node.op_type for node in program.model.graph], program.report.branches)
 # that is based on ``torch.export``. Pass the condition, one function for each branch, and a tuple of operands:
 
 
+# sphinx_gallery_start_answer
 class GateByCond(Gate):
     def forward(self, x):
         return torch.cond(x.sum() > 0, self.warm, self.cold, (x,))
 
 
+# sphinx_gallery_end_answer
+
+
 by_cond = GateByCond().eval()
 by_cond.load_state_dict(model.state_dict())
 compared = compare(by_cond, samples, dynamic_shapes=free)
+# sphinx_gallery_start_ignore
+# sphinx_gallery_start_answer
+file = torch.onnx.export(
+    by_cond, samples[0], dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False
+)
+# sphinx_gallery_end_answer
+# sphinx_gallery_end_ignore
 assert compared.outcomes() == {
     "torch.export": "ok",
     "to_onnx": "ok",
@@ -132,6 +145,11 @@ for file in files.values():
 show.table(
     [{"exporter": e, "nodes": ", ".join(f.stats().ops.elements())} for e, f in files.items()]
 )
+
+# %%
+# The graphs have the test, the ``If``, and one subgraph for each branch:
+
+show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
 # Rules for the branches of torch.cond
@@ -185,10 +203,5 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# If a branch is expensive, keep the ``If``: ONNX Runtime runs only the selected branch.
-
-show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
-
-# %%
-# Put an ``if`` on a tensor's value into the graph with ``torch.cond``, or compute both branches with ``torch.where``. Next: :doc:`loops
-# in the graph <loop_over_the_batch>`.
+# If a branch is expensive, keep the ``If``: ONNX Runtime runs only the selected branch. Next: :doc:`loops in the graph
+# <loop_over_the_batch>`.

@@ -2,6 +2,9 @@
 How do I export a custom operator with custom_translation_table?
 ================================================================
 
+Register a fake kernel that returns the shape, write the operator as an ``onnxscript`` function, and pass it in
+``custom_translation_table``.
+
 Export an operator that you registered with ``torch.library.custom_op``. This recipe adds the fake kernel that ``torch.export`` needs. It
 then translates the operator to ONNX for ``torch.onnx.export`` and ``to_onnx``, and shows how to keep it as a single node.
 """
@@ -52,7 +55,9 @@ with expect_failure(
 # %%
 # Register a function that returns the output shape without computing the values. ``torch.export`` then keeps the operator as one node:
 
+# sphinx_gallery_start_answer
 bend.register_fake(lambda x, sharpness: torch.empty_like(x))
+# sphinx_gallery_end_answer
 show.program(torch.export.export(model, rows[0], dynamic_shapes=({0: torch.export.Dim.DYNAMIC},)))
 
 # %%
@@ -94,12 +99,22 @@ print(without_table["to_onnx"].error)
 domain = values.Opset("lab.fn", 1)
 
 
+# sphinx_gallery_start_answer
 @script(domain, default_opset=opset18)
 def Bend(x: FLOAT, sharpness: float) -> FLOAT:
     return x * opset18.Sigmoid(sharpness * x)
 
 
+# sphinx_gallery_end_answer
+
+
 with_table = compared(Bend)
+# sphinx_gallery_start_ignore
+# sphinx_gallery_start_answer
+table = {torch.ops.lab_fn.bend.default: Bend}
+torch.onnx.export(model, rows[0], custom_translation_table=table, dynamo=True, verbose=False)
+# sphinx_gallery_end_answer
+# sphinx_gallery_end_ignore
 assert set(with_table.outcomes().values()) == {"ok"}
 with_table
 
@@ -196,5 +211,5 @@ show.graph(kept, title="Kept as one node")
 verify(kept, model, rows).check()
 
 # %%
-# A custom operator needs a shape (``to_onnx`` may find it by running the model) and either a translation or a node name. Next: :doc:`an
-# operator with a recurrence <custom_op_recurrence>`, or :doc:`an operator that changes its input in place <custom_op_inplace>`.
+# Next: :doc:`an operator with a recurrence <custom_op_recurrence>`, or :doc:`an operator that changes its input in place
+# <custom_op_inplace>`.

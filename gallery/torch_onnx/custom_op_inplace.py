@@ -2,6 +2,8 @@
 How do I export a custom operator that changes its input in place?
 ==================================================================
 
+Translate it to an operator that returns the new value, because an ONNX model can't change a value in place.
+
 Export a custom operator that writes into its input and returns nothing. ``torch.onnx.export`` stops with a ``KeyError``, and the legacy
 exporter drops the operator. This recipe shows three ways to fix it: change the model, the captured graph, or the operator. ``to_onnx``
 only needs a translation.
@@ -100,12 +102,18 @@ compared
 # Add a functional version of the operator that returns its result. Translate this version, and call it in the model:
 
 
+# sphinx_gallery_start_answer
 @torch.library.custom_op("lab_inplace::clip", mutates_args=())
 def clip(x: torch.Tensor, limit: float) -> torch.Tensor:
     return torch.from_numpy(np.clip(x.numpy(), -limit, limit))
 
 
+# sphinx_gallery_end_answer
+
+
+# sphinx_gallery_start_answer
 clip.register_fake(lambda x, limit: torch.empty_like(x))
+# sphinx_gallery_end_answer
 
 
 class ClippedByTwin(Clipped):
@@ -115,10 +123,12 @@ class ClippedByTwin(Clipped):
 
 by_twin = ClippedByTwin().eval()
 by_twin.load_state_dict(model.state_dict())
+# sphinx_gallery_start_answer
 table = {"custom_translation_table": {torch.ops.lab_inplace.clip.default: to_clip}}
 program = torch.onnx.export(
     by_twin, rows[0], dynamic_shapes=batch, dynamo=True, verbose=False, **table
 )
+# sphinx_gallery_end_answer
 verify(program, model, rows).check()
 
 # %%
@@ -214,5 +224,4 @@ compared
 show.graphs({"decomposed": decomposed, "exported": swapped})
 
 # %%
-# An ONNX model can't change a value in place, so translate an operator that changes its input to one that returns the new value. Next:
-# :doc:`how to translate an operator with several nodes <custom_op_function>`.
+# Next: :doc:`how to translate an operator with several nodes <custom_op_function>`.

@@ -2,6 +2,9 @@
 How do I export an in-place custom operator with to_onnx?
 =========================================================
 
+Write a translation that returns the new value of the tensor; ``to_onnx`` updates the later uses. You pass on the state of buffers
+yourself.
+
 Write one translation for a custom operator that changes its input, including calls on a view. This recipe also exports a model that
 changes a buffer: the state becomes an input and an output of the ONNX model.
 """
@@ -69,11 +72,17 @@ print(without_table["to_onnx"].error)
 # changes*. It accepts the graph under construction and the operator's arguments. ``g.Clip`` appends a ``Clip`` node:
 
 
+# sphinx_gallery_start_answer
 def clipped(g, x, limit):
     return g.Clip(x, -limit, limit)
 
 
+# sphinx_gallery_end_answer
+
+
+# sphinx_gallery_start_answer
 table = {"custom_translation_table": {torch.ops.lab_state.clip_.default: clipped}}
+# sphinx_gallery_end_answer
 with_table = compare(
     model, rows, dynamic_shapes=batch, exporters=("to_onnx", "dynamo"), options={"to_onnx": table}
 )
@@ -88,7 +97,9 @@ with_table
 # ---------------------
 # ``clipped`` received two columns and returned two. The captured graph contains the call, but no link from it to the later use of ``y``:
 
+# sphinx_gallery_start_answer
 program = to_onnx(model, rows[0], dynamic_shapes=batch, **table)
+# sphinx_gallery_end_answer
 show.program(program.exported_program)
 
 # %%
@@ -191,5 +202,4 @@ report
 show.graph(stateful, title="State in, state out")
 
 # %%
-# Translate an in-place operator to its new value; ``to_onnx`` updates the later uses, and you pass on the state of buffers. Next:
-# :doc:`what happens to submodules <submodules>`.
+# Next: :doc:`what happens to submodules <submodules>`.

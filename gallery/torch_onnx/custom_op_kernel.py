@@ -2,6 +2,9 @@
 How do I add a Python kernel for a custom operator to ONNX Runtime?
 ===================================================================
 
+Decorate a Python function with ``onnx_op`` and register the library of ``onnxruntime-extensions``. The kernel needs your Python code
+wherever the model runs.
+
 ONNX Runtime rejects a model with your own operator: *is not a registered function/op*. This recipe registers a short Python kernel with
 ``onnxruntime-extensions``, for models of ``torch.onnx.export`` and ``to_onnx``. It also lists three restrictions of such kernels.
 """
@@ -114,12 +117,18 @@ for file in files.values():
 # types of the inputs and outputs (``dt_float`` is float32), and the attributes:
 
 FLOAT, INT = PyCustomOpDef.dt_float, PyCustomOpDef.dt_int64
+# sphinx_gallery_start_answer
 signature = {"inputs": [FLOAT], "outputs": [FLOAT], "attrs": {"width": INT, "limit": FLOAT}}
+# sphinx_gallery_end_answer
 
 
+# sphinx_gallery_start_answer
 @onnx_op(op_type="lab.kernel::Despike", **signature)
 def kernel(x, width, limit):
     return despiked(x, width, limit)
+
+
+# sphinx_gallery_end_answer
 
 
 # %%
@@ -127,8 +136,10 @@ def kernel(x, width, limit):
 
 
 def with_kernels(file):
+    # sphinx_gallery_start_answer
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(get_library_path())
+    # sphinx_gallery_end_answer
     return onnxruntime.InferenceSession(ir.to_proto(file.model).SerializeToString(), options)
 
 
@@ -214,5 +225,4 @@ axes.legend(frameon=False)
 axes.spines[:].set_visible(False)
 
 # %%
-# A Python kernel lets you run and check a model quickly, but it needs your Python code wherever the model runs. Next: :doc:`a kernel in
-# C++ </tutorials/308_onnx_in_cpp>`, or :doc:`an ONNX function <custom_op_function>`, which needs no kernel.
+# Next: :doc:`a kernel in C++ </tutorials/308_onnx_in_cpp>`, or :doc:`an ONNX function <custom_op_function>`, which needs no kernel.

@@ -2,6 +2,8 @@
 How do I translate a recurrent custom operator to an ONNX Scan?
 ===============================================================
 
+Write the recurrence as a ``Scan``, so that the model is right for other sequence lengths.
+
 Translate a custom operator that keeps a state from row to row, such as a filter, a moving average or a recurrent cell. A Python loop in
 the translation fixes the number of steps. This recipe writes the recurrence as one ``Scan``, in an ``onnxscript`` function for both
 ``torch.onnx.export`` and ``to_onnx``.
@@ -88,6 +90,7 @@ def Smooth(x: FLOAT, keep: float) -> FLOAT:
     rows = (opset18.CastLike(1.0, x) - kept) * x
     zeros = opset18.ConstantOfShape(opset18.Shape(x, start=1))
 
+    # sphinx_gallery_start_answer
     @graph()
     def step(state, row):
         new = kept * state + row
@@ -95,6 +98,7 @@ def Smooth(x: FLOAT, keep: float) -> FLOAT:
 
     _, stacked = opset18.Scan(zeros, rows, body=step, num_scan_inputs=1)
     return stacked
+    # sphinx_gallery_end_answer
 
 
 table = {torch.ops.lab_time.smooth.default: Smooth}
@@ -120,6 +124,5 @@ compared
 show.graph(compared["to_onnx"].artifact.model, title="One Scan, and its step")
 
 # %%
-# Write the recurrence of a custom operator as a ``Scan``, so that the model is right for other sequence lengths. Next:
-# :doc:`loop_over_the_batch`, because a recurrence in ``forward`` needs no translation. If each step only adds or multiplies, try
+# Next: :doc:`loop_over_the_batch`, because a recurrence in ``forward`` needs no translation. If each step only adds or multiplies, try
 # ``cumsum`` or ``cumprod`` first, because a ``Scan`` runs the rows one after the other.

@@ -2,6 +2,9 @@
 Why does torch.onnx.export write model.onnx.data, and how do I get one file?
 ============================================================================
 
+With a path, it writes the weights into a second file. Pass ``external_data=False`` for one file, or keep both files together under their
+names.
+
 ``torch.onnx.export`` writes the graph into one file and the weights into a second file, called external data. This recipe shows when that
 happens and why a moved or renamed model doesn't load. It also shows an undetected mix-up of two models, and how to get a single file.
 """
@@ -179,7 +182,14 @@ show.table(
 # ``onnx.load`` loads the weights, and ``onnx.save`` writes them into the model file. A model from ``onnx_ir.load`` still refers to the
 # old data file when you save it, unless you call ``load_to_model``:
 
+# sphinx_gallery_start_answer
 onnx.save(onnx.load(first / "model.onnx"), away / "one.onnx")
+# sphinx_gallery_end_answer
+# sphinx_gallery_start_ignore
+# sphinx_gallery_start_answer
+program.save(away / "single.onnx", external_data=False)
+# sphinx_gallery_end_answer
+# sphinx_gallery_end_ignore
 loaded = ir.load(first / "model.onnx")
 ir.save(loaded, away / "points.onnx")
 ir.save(ir.external_data.load_to_model(loaded), away / "whole.onnx")
@@ -216,5 +226,4 @@ plt.show()
 everything.cleanup()
 
 # %%
-# Treat the two files as one model: move them together, keep their names, and use a separate folder for each model. Next: :doc:`input,
-# output and weight names <names>`.
+# Next: :doc:`input, output and weight names <names>`.

@@ -2,6 +2,8 @@
 How do I export a Python for loop over the batch dimension?
 ===========================================================
 
+Replace the loop with tensor operations if the rows are independent, and use ``scan`` if they aren't.
+
 Export a model with a Python ``for`` over its rows and a dynamic batch size. ``torch.export`` refuses it, and the legacy exporter
 (``dynamo=False``) writes a wrong model. This recipe removes the loop, or puts it into the graph with ``scan``, and shows how ``to_onnx``
 exports the original model as a ``Loop``.
@@ -92,14 +94,24 @@ print([node.op_type for node in body])
 
 
 class SinAtOnce(SinByRow):
+    # sphinx_gallery_start_answer
     def forward(self, x):
         y = self.linear(x)
         return y + torch.sin(y)
+
+    # sphinx_gallery_end_answer
 
 
 at_once = SinAtOnce().eval()
 at_once.load_state_dict(model.state_dict())
 compared = compare(at_once, samples, dynamic_shapes=batch)
+# sphinx_gallery_start_ignore
+# sphinx_gallery_start_answer
+program = torch.onnx.export(
+    at_once, samples[0], dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False
+)
+# sphinx_gallery_end_answer
+# sphinx_gallery_end_ignore
 assert set(compared.outcomes().values()) == {"ok"}
 compared
 
@@ -143,5 +155,4 @@ show.table(
 show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
 
 # %%
-# Replace a loop over rows with tensor operations if the rows are independent, and use ``scan`` if they aren't. Next: :doc:`branches that
-# depend on values <cond>`.
+# Next: :doc:`branches that depend on values <cond>`.

@@ -2,6 +2,8 @@
 BERT to ONNX: why does padding change my output?
 ================================================
 
+Without ``attention_mask`` as an input, the exported model reads padding as text. Export with the mask, and test one text alone and padded.
+
 Texts of different lengths share a batch by padding, and the attention mask marks the padding. An ONNX model without the mask input reads
 padding as text, and comparing it with eager doesn't reveal that. This recipe exports BERT with a dynamic batch size and sequence length.
 It also covers the order of its arguments, and rows that contain only padding.
@@ -35,7 +37,9 @@ def texts(*lengths, padded_to=None):
 
 
 samples = [texts(7, 4), texts(10, 1, 6), texts(5), texts(1), texts(32, 2, 32, 9)]
+# sphinx_gallery_start_answer
 both = {0: "batch", 1: "sequence"}
+# sphinx_gallery_end_answer
 
 # %%
 # What goes wrong: exporting without attention_mask
@@ -79,8 +83,10 @@ refused
 # With dynamic dimensions for both, we verify sizes that the export never saw, including one token and a batch of one. The section on rows
 # that contain only padding explains why ``torch.onnx.export`` ("dynamo") is *wrong* here:
 
+# sphinx_gallery_start_answer
 axes = {"input_ids": both, "attention_mask": both}
 compared = compare(model, samples, dynamic_shapes=axes, exporters=exporters)
+# sphinx_gallery_end_answer
 assert compared.outcomes() == {"dynamo": "wrong", "to_onnx": "ok"}
 failed = compared["dynamo"].report.failed
 assert [check.values for check in failed] == ["integers at their least", "integers zero"]
@@ -163,5 +169,4 @@ plot.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# Test your exported model with one text, once alone and once padded: both must give the same output. Next: :doc:`ViT for other image
-# sizes <model_vit>`, or :doc:`deploy a transformer </tutorials/301_transformer_whole_road>`.
+# Next: :doc:`ViT for other image sizes <model_vit>`, or :doc:`deploy a transformer </tutorials/301_transformer_whole_road>`.

@@ -2,6 +2,8 @@
 How do I export a CNN with dynamic image height and width?
 ==========================================================
 
+Name height and width in ``dynamic_shapes``, and end the model with a global mean. The head fixes the image size, not the convolutions.
+
 Convolutions accept images of different sizes, but the head of a CNN may not. This recipe exports a net with three heads and a dynamic
 height and width, and shows which ones stay dynamic. It then shows what happens if you export in training mode.
 """
@@ -42,7 +44,9 @@ def picture(batch, height, width):
 # non-square images, odd sizes, and a batch of one:
 
 exporters = ("dynamo", "to_onnx")
+# sphinx_gallery_start_answer
 free = ({0: "batch", 2: "height", 3: "width"},)
+# sphinx_gallery_end_answer
 samples = [picture(*sizes) for sizes in ((2, 16, 20), (3, 24, 17), (1, 9, 32))]
 heads = {"pooled to 1 × 1": pooled_to(1), "pooled to 3 × 3": pooled_to(3)}
 compared = {
@@ -76,10 +80,12 @@ show.table(
 # Replace the linear layer by a 1 × 1 convolution, followed by a global mean. Both exporters keep this head dynamic. If you have trained
 # weights for 3 × 3, use ``to_onnx``, or export for one size.
 
+# sphinx_gallery_start_answer
 convolved = convnet(nn.Conv2d(16, 10, 1), nn.AdaptiveAvgPool2d(1), nn.Flatten())
 for exporter in exporters:
     file = export(exporter, convolved, samples[0], dynamic_shapes=free)
     verify(file, convolved, samples).check()
+# sphinx_gallery_end_answer
 
 # %%
 # Export without eval()
@@ -121,5 +127,4 @@ assert not any(file.ops()["BatchNormalization"] for file in files.values())
 show.graphs(files)
 
 # %%
-# The head fixes the size of the image, not the convolutions, so verify with an image that is not square. Next: :doc:`ViT for other image
-# sizes <model_vit>`, or :doc:`batch size one and zero, in an MLP <model_mlp>`.
+# Next: :doc:`ViT for other image sizes <model_vit>`, or :doc:`batch size one and zero, in an MLP <model_mlp>`.

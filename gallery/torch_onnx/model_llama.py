@@ -2,6 +2,8 @@
 Llama to ONNX: which position_ids do I pass with a KV cache?
 ============================================================
 
+Count positions by the mask in each call. This is also right for padded batches and for models with absolute position embeddings.
+
 A text generator calls the ONNX model with tokens, a mask, positions and the cache of the previous call. Wrong positions don't raise an
 error, but change the output. This recipe exports a Llama to one ONNX model for the prompt and for further tokens. It sets the usual cache
 names, and compares five ways to count positions in a padded batch.
@@ -101,8 +103,17 @@ text = torch.randint(WORDS, (1, 6))
 with torch.inference_mode():
     expected = model.llama(text).logits[:, -1]
 
+
+# sphinx_gallery_start_answer
+def by_mask(mask, new):
+    return (mask.cumsum(1) - 1).clamp(min=0)[:, -new:]
+
+
+# sphinx_gallery_end_answer
+
+
 COUNTS = {
-    "mask": lambda mask, new: (mask.cumsum(1) - 1).clamp(min=0)[:, -new:],
+    "mask": by_mask,
     "index": lambda mask, new: torch.arange(mask.shape[1])[None, -new:],
     "from 0": lambda mask, new: torch.arange(new)[None],
 }
@@ -156,5 +167,4 @@ axes.set_title("Right if both calls count positions the same way")
 plt.show()
 
 # %%
-# Count positions by the mask in every call, which is also right for models with absolute position embeddings. Next: :doc:`text generation
-# with a cache </tutorials/302_language_model_with_cache>`, or :doc:`batch norm folding <model_convnet>`.
+# Next: :doc:`text generation with a cache </tutorials/302_language_model_with_cache>`, or :doc:`batch norm folding <model_convnet>`.

@@ -2,6 +2,9 @@
 How do I export ViT for other image sizes (interpolate_pos_encoding)?
 =====================================================================
 
+Set ``interpolate_pos_encoding=True`` in a wrapper, and export with an image that doesn't have the training size. The interpolation is then
+in the model.
+
 A vision transformer has one position embedding for each patch of its training images, and can interpolate them for other sizes. If you
 export with an image of the training size, the interpolation is not in the ONNX model. This recipe shows the error, chooses a better
 example, and maps the image sizes that each ONNX model accepts.
@@ -40,7 +43,9 @@ def image(height, width, batch=1):
 # Eager rejects another height or width. Both exporters therefore refuse to make these dimensions dynamic:
 
 exporters = ("dynamo", "to_onnx")
+# sphinx_gallery_start_answer
 free = ({0: "batch", 2: "height", 3: "width"},)
+# sphinx_gallery_end_answer
 known = image(32, 32, batch=2)
 with expect_failure(ValueError, match="doesn't match model"):
     vit(*image(48, 32))
@@ -60,8 +65,11 @@ class AnySize(nn.Module):
         super().__init__()
         self.vit = vit
 
+    # sphinx_gallery_start_answer
     def forward(self, pixel_values):
         return self.vit(pixel_values, interpolate_pos_encoding=True).last_hidden_state
+
+    # sphinx_gallery_end_answer
 
 
 # %%
@@ -92,7 +100,9 @@ assert "Resize" not in fixed["dynamo"].artifact.ops()
 # Export with an image that is not square and has another number of patches than the training images. The positions are then resized for
 # every size. For 4 × 4 patches the resize changes nothing:
 
+# sphinx_gallery_start_answer
 example = image(40, 48, batch=2)
+# sphinx_gallery_end_answer
 EDGES = (8, 32, 35, 64)
 others = [image(height, width) for height in EDGES for width in EDGES]
 samples = [example, image(32, 32, batch=3), *others]
@@ -152,5 +162,5 @@ figure.suptitle("Exported with 40 × 48, the model accepts all sizes")
 plt.show()
 
 # %%
-# Export with an example that needs everything the ONNX model has to support. Next: :doc:`the fixed length of Whisper <model_whisper>`, or
-# :doc:`Dim, Dim.AUTO or Dim.DYNAMIC </generated/gallery/torch_export/dynamic_shapes>`.
+# Next: :doc:`the fixed length of Whisper <model_whisper>`, or :doc:`Dim, Dim.AUTO or Dim.DYNAMIC
+# </generated/gallery/torch_export/dynamic_shapes>`.

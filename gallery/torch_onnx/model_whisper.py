@@ -2,6 +2,9 @@
 Whisper to ONNX: why does the encoder require 3000 frames?
 ==========================================================
 
+The encoder has a fixed number of position embeddings, for 30 seconds of audio. For other lengths, change the model to use the first
+embeddings.
+
 The Whisper encoder accepts exactly thirty seconds of audio, and so do its exports. This recipe shows where the number comes from, and
 exports the encoder with a dynamic batch size. It then exports a changed encoder for shorter audio, measures what that saves, and explains
 why its output differs.
@@ -80,6 +83,7 @@ class AnyLength(nn.Module):
         super().__init__()
         self.encoder = encoder
 
+    # sphinx_gallery_start_answer
     def forward(self, input_features):
         hidden = F.gelu(self.encoder.conv1(input_features))
         hidden = F.gelu(self.encoder.conv2(hidden)).transpose(1, 2)
@@ -87,6 +91,8 @@ class AnyLength(nn.Module):
         for layer in self.encoder.layers:
             hidden = layer(hidden, None)
         return self.encoder.layer_norm(hidden)
+
+    # sphinx_gallery_end_answer
 
 
 # %%
@@ -146,5 +152,4 @@ axes.spines[["top", "right"]].set_visible(False)
 plt.show()
 
 # %%
-# If a model requires a fixed length, so does its export; to support other lengths, change the model and document the change. Next:
-# :doc:`the cache of a Llama <model_llama>`.
+# Next: :doc:`the cache of a Llama <model_llama>`.

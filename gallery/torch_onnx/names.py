@@ -2,6 +2,9 @@
 How do I set input_names, output_names and axis names in torch.onnx.export?
 ===========================================================================
 
+Pass ``input_names`` and ``output_names`` in the order of the flattened inputs and outputs, and the axis names as strings in
+``dynamic_shapes``.
+
 Choose the names by which an ONNX model is called, including those of nested inputs and dynamic dimensions. This recipe shows the default
 names and which names collide. A collision can raise an error, write a model that doesn't load, or remove an input.
 """
@@ -37,7 +40,9 @@ torch.manual_seed(0)
 model = Step().eval()
 samples = [call(rows) for rows in (4, 7, 1, 0)]
 batch = {0: "batch"}
+# sphinx_gallery_start_answer
 shapes = {"x": batch, "state": {"hidden": batch, "pair": (batch, batch)}}
+# sphinx_gallery_end_answer
 exporters = ("dynamo", "to_onnx")
 
 # %%
@@ -186,10 +191,19 @@ show.table([{"exporter": exporter, **result} for exporter, result in swapped.ite
 # The model has your names and is right at sizes that the export never saw. ``verify`` also compares the names with those that you
 # requested:
 
+# sphinx_gallery_start_answer
 chosen_names = {
     "input_names": ["x", "hidden", "first", "second"],
     "output_names": ["out", "next_hidden", "next_pair"],
 }
+# sphinx_gallery_end_answer
+# sphinx_gallery_start_ignore
+# sphinx_gallery_start_answer
+torch.onnx.export(
+    model, four.args, kwargs=dict(four.kwargs), dynamic_shapes=shapes, dynamo=True, **chosen_names
+)
+# sphinx_gallery_end_answer
+# sphinx_gallery_end_ignore
 for exporter in exporters:
     with muffled():
         file = export(
@@ -200,5 +214,4 @@ for exporter in exporters:
 show.graph(file, title="Names of your choice")
 
 # %%
-# Name every output and don't use a name twice, because the code that calls your model depends on these names. Next: :doc:`keyword
-# arguments and caches </generated/gallery/torch_export/kwargs_and_caches>`.
+# Next: :doc:`keyword arguments and caches </generated/gallery/torch_export/kwargs_and_caches>`.

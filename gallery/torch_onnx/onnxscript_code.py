@@ -2,6 +2,9 @@
 How do I convert an ONNX model to onnxscript code with proto2python?
 ====================================================================
 
+Print the model with ``proto2python``, write the code into a file, and import it. Use it for reading and small edits, and verify the
+result.
+
 ``proto2python`` prints an ONNX model as a Python function, and running that function returns a model. This recipe makes the round trip
 and shows a model that comes back wrong and printer options that fail. It then edits the code and verifies the result.
 """
@@ -58,7 +61,9 @@ def print_code(code):
     print("\n".join(f"{line[:95]} …" if len(line) > 97 else line for line in body.splitlines()))
 
 
+# sphinx_gallery_start_answer
 code = proto2python(ir.to_proto(files["dynamo"].model))
+# sphinx_gallery_end_answer
 print_code(code)
 
 # %%
@@ -71,10 +76,14 @@ def run(code):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "printed.py")
         path.write_text(code)
+        # sphinx_gallery_start_answer
         spec = importlib.util.spec_from_file_location("printed", path)
         module = sys.modules["printed"] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
+        # sphinx_gallery_end_answer
+    # sphinx_gallery_start_answer
     return ir.from_proto(module.main_graph.to_model_proto())
+    # sphinx_gallery_end_answer
 
 
 def artifact(model, file):
@@ -210,5 +219,4 @@ for file in files.values():
 show.graph(changed, title="Edited as text")
 
 # %%
-# Use printed code for reading and for small edits, and verify the result like any other export. Next: :doc:`rewrite rules for many edits
-# <rewriting>`, or the lesson on :doc:`ONNX models without PyTorch </tutorials/206_onnx_by_hand>`.
+# Next: :doc:`rewrite rules for many edits <rewriting>`, or the lesson on :doc:`ONNX models without PyTorch </tutorials/206_onnx_by_hand>`.

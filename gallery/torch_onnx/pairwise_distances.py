@@ -2,8 +2,10 @@
 How do I export pairwise distances (torch.cdist) to ONNX?
 =========================================================
 
-Use ``torch.vmap`` to export the distances between all pairs of rows of two tensors, with dynamic row counts. It is precise, and right for
-empty inputs with ``torch.onnx.export`` and ``to_onnx``. If it needs too much memory, use ``scan``. This recipe also tests three other ways.
+Use ``torch.vmap`` over a function of one row. If the differences of all pairs need too much memory, use ``scan``.
+
+This recipe exports the distances between all pairs of rows of two tensors, with dynamic row counts. ``torch.vmap`` is precise, and right
+for empty inputs with ``torch.onnx.export`` and ``to_onnx``. The recipe also tests ``scan`` and three other ways.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -17,8 +19,12 @@ from exportlab import compare, export, show, verify
 # The loop computes, for each row of ``x``, its distance to every row of ``y``:
 
 
+# sphinx_gallery_start_answer
 def distances(row, others):
     return (others - row).square().sum(-1).sqrt()
+
+
+# sphinx_gallery_end_answer
 
 
 class ByLoop(nn.Module):
@@ -94,9 +100,13 @@ class ByAxes(nn.Module):
         return distances(x[:, None], y)
 
 
+# sphinx_gallery_start_answer
 class ByVmap(nn.Module):
     def forward(self, x, y):
         return torch.vmap(distances, in_dims=(0, None))(x, y)
+
+
+# sphinx_gallery_end_answer
 
 
 class ByCdist(nn.Module):
@@ -216,5 +226,4 @@ axes.set_title("Far from the origin, torch.cdist and the product lose digits")
 plt.show()
 
 # %%
-# Use ``torch.vmap``. If the differences of all pairs need too much memory, use ``scan``, or the product for points near the origin.
 # Next: :doc:`a loop that carries state </generated/gallery/torch_export/scan>`.

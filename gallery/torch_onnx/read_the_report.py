@@ -2,6 +2,9 @@
 What does torch.onnx.export(report=True) tell me?
 =================================================
 
+The report lists the steps of the export and the operators without a translation. It shows how far the export got, not whether the model is
+right.
+
 ``torch.onnx.export(..., report=True)`` writes a Markdown report, whether the export fails or not. This recipe reads the reports of four
 exports, finds information that the error message lacks, and shows which check marks are misleading.
 """
@@ -33,11 +36,15 @@ class Spread(nn.Module):
         return torch.linalg.svdvals(y), torch.cdist(y, y, p=3.0)
 
 
+# sphinx_gallery_start_answer
 def export(model, **options):
     shapes = ({0: "batch"},)
     return torch.onnx.export(
         model.eval(), (six,), dynamic_shapes=shapes, dynamo=True, verbose=False, **options
     )
+
+
+# sphinx_gallery_end_answer
 
 
 torch.manual_seed(0)
@@ -56,7 +63,9 @@ def reported(model, **options):
     """Return the end of the name, the report, and the program or the error."""
     with tempfile.TemporaryDirectory() as folder, heard():
         try:
+            # sphinx_gallery_start_answer
             result = export(model, report=True, artifacts_dir=folder, **options)
+            # sphinx_gallery_end_answer
         except torch.onnx.OnnxExporterError as error:
             result = error
         (page,) = Path(folder).iterdir()
@@ -191,5 +200,4 @@ axes.spines[:].set_visible(False)
 plt.show()
 
 # %%
-# The report shows how far the export got, not whether the exported model is right. Next: :doc:`an operator without a translation
-# <untranslated_op>`.
+# Next: :doc:`an operator without a translation <untranslated_op>`.

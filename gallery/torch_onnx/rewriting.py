@@ -2,6 +2,9 @@
 How do I rewrite a pattern in an ONNX graph with onnxscript.rewriter?
 =====================================================================
 
+Write a class with a ``pattern``, a ``check`` and a ``rewrite``, and apply it with ``rewrite``. Test the check on a graph that the rule
+must not change.
+
 A layer norm written by hand becomes ten ONNX nodes. This recipe writes an ``onnxscript.rewriter`` rule that replaces them with one
 ``LayerNormalization``: the pattern, the condition and the replacement. It shows why the condition matters and measures the speed-up, for
 models from ``torch.onnx.export`` and ``to_onnx``.
@@ -64,10 +67,13 @@ show.summary(program)
 
 
 class FuseLayerNorm(RewriteRuleClassBase):
+    # sphinx_gallery_start_answer
     def pattern(self, op, x, axis, epsilon, weight, bias):
         centred = x - op.ReduceMean(x, axis, keepdims=1)
         variance = op.ReduceMean(centred * centred, axis, keepdims=1)
         return centred * op.Reciprocal(op.Sqrt(variance + epsilon)) * weight + bias
+
+    # sphinx_gallery_end_answer
 
     def check(self, context, x, axis, epsilon, weight, bias):
         if axis.const_value is None or epsilon.const_value is None:
@@ -80,10 +86,13 @@ class FuseLayerNorm(RewriteRuleClassBase):
             return MatchResult().fail("weight and bias have to be as long as the last axis")
         return MatchResult()
 
+    # sphinx_gallery_start_answer
     def rewrite(self, op, x, axis, epsilon, weight, bias):
         return op.LayerNormalization(
             x, weight, bias, axis=-1, epsilon=epsilon.const_value.numpy().item()
         )
+
+    # sphinx_gallery_end_answer
 
 
 # %%
@@ -208,5 +217,4 @@ plt.show()
 # %%
 # "No difference seen" means that the whiskers include 1. Measure again with your own sizes.
 #
-# A rule needs the right condition: test it on a graph that it must not change, and verify the result. Next: :doc:`which submodule a node
-# comes from <submodules>`.
+# Next: :doc:`which submodule a node comes from <submodules>`.

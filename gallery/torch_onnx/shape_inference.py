@@ -2,6 +2,8 @@
 How do I get the output shapes of an ONNX model with shape inference?
 =====================================================================
 
+Keep the shapes that the exporter wrote. To infer missing ones, prefer a tool that reports *unknown* to one that guesses.
+
 Output shapes tell you how much memory to allocate and how to connect the next model. If an ONNX model doesn't contain them, you can infer
 them or measure them. This recipe compares five ways on a model whose sizes are sums, halves and counts. One of them gives a wrong shape.
 """
@@ -63,6 +65,13 @@ def row(source, model):
 
 
 show.table([row(exporter, file.model) for exporter, file in files.items()])
+# sphinx_gallery_start_ignore
+# sphinx_gallery_start_answer
+declared = [str(value.shape) for value in files["dynamo"].model.graph.outputs]
+proto = ir.to_proto(files["dynamo"].model)
+inferred_proto = SymbolicShapeInference.infer_shapes(proto)
+# sphinx_gallery_end_answer
+# sphinx_gallery_end_ignore
 
 # %%
 # Infer missing shapes
@@ -213,5 +222,4 @@ plt.show()
 # For the model from ``torch.onnx.export`` ("dynamo"), ONNX Runtime finds as many shapes as the exporter wrote. In the model from
 # ``to_onnx``, the half uses ``Mod``, which ONNX Runtime doesn't follow.
 #
-# Keep the shapes that the exporter wrote, and prefer a tool that reports *unknown* to one that guesses. Next: :doc:`names of dimensions
-# <names>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.
+# Next: :doc:`names of dimensions <names>`, or the lesson on :doc:`dynamic shapes </tutorials/103_shapes_that_move>`.

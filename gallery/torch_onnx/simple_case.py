@@ -2,8 +2,11 @@
 How do I export a PyTorch model to ONNX with torch.onnx.export?
 ===============================================================
 
-Export a convolution with ``torch.onnx.export``, with its legacy mode ``dynamo=False``, and with ``to_onnx``. This recipe compares what
-they write, runs the models in ONNX Runtime, and exports with a dynamic batch, height and width.
+Call ``torch.onnx.export`` with the model, an example input and a path. The ONNX model accepts only the sizes of its example unless you
+set ``dynamic_shapes``.
+
+This recipe exports a convolution with ``torch.onnx.export``, with its legacy mode ``dynamo=False``, and with ``to_onnx``. It
+compares what they write, runs the models in ONNX Runtime, and uses a dynamic batch, height and width.
 """
 
 import tempfile
@@ -34,7 +37,30 @@ class ConvRelu(nn.Module):
 
 torch.manual_seed(0)
 model = ConvRelu().eval()
-picture = torch.rand(1, 1, 128, 128)
+picture, two = torch.rand(1, 1, 128, 128), torch.rand(2, 1, 128, 128)
+folder = tempfile.TemporaryDirectory()
+path = Path(folder.name) / "model.onnx"
+
+# %%
+# Export, load and run
+# --------------------
+# ``dynamic_shapes`` has one entry for each argument of ``forward``, which lists the dynamic dimensions with their names. ONNX Runtime uses
+# numpy arrays, identified by the name of the input:
+
+# sphinx_gallery_start_answer
+axes = {0: "batch", 2: "height", 3: "width"}
+program = torch.onnx.export(
+    model, (two,), path, input_names=["input"], dynamic_shapes=(axes,), verbose=False
+)
+session = onnxruntime.InferenceSession(path)
+(output,) = session.run(None, {"input": two.numpy()})
+# sphinx_gallery_end_answer
+torch.testing.assert_close(torch.from_numpy(output), model(two).detach())
+
+# %%
+# The graph shows the model with its named dimensions. The output size is an expression of the input size:
+
+show.graph(program, title="A convolution in ONNX")
 
 # %%
 # Export with the three exporters
@@ -44,7 +70,6 @@ picture = torch.rand(1, 1, 128, 128)
 # uses ``torch.export`` if the runs are not enough. We maintain ``to_onnx``; it accepts the arguments of ``torch.onnx.export``. All three
 # need an example input.
 
-folder = tempfile.TemporaryDirectory()
 default, single, legacy, own = (
     Path(folder.name) / f"{name}.onnx" for name in ("default", "single", "legacy", "to_onnx")
 )
@@ -92,9 +117,7 @@ show.table(rows)
 # writes a single file unless the weights are too large. An output without a name is named after its operator, or numbered by
 # ``dynamo=False``.
 #
-# Run the model in ONNX Runtime
-# -----------------------------
-# ONNX Runtime uses numpy arrays, identified by the name of the input:
+# Each model gives the result of eager mode in ONNX Runtime:
 
 sessions = [onnxruntime.InferenceSession(path) for path in (default, legacy, own)]
 for session in sessions:
@@ -112,18 +135,10 @@ for session in sessions:
         session.run(None, {"input": torch.rand(2, 1, 64, 96).numpy()})
 
 # %%
-# Export with dynamic_shapes
-# --------------------------
-# ``dynamic_shapes`` has one entry for each argument of ``forward``, which lists the dynamic dimensions with their names.
-
-axes = {0: "batch", 2: "height", 3: "width"}
-two = torch.rand(2, 1, 128, 128)
-program = torch.onnx.export(
-    model, (two,), input_names=["input"], dynamic_shapes=(axes,), dynamo=True, verbose=False
-)
-
-# %%
-# Verify the model at sizes that the export never saw, including an empty batch. Then compare all exporters:
+# Verify the model at other sizes
+# -------------------------------
+# The model from the first export has dynamic dimensions. Verify it at sizes that the export never saw, including an empty batch. Then
+# compare all exporters:
 
 samples = [(two,)] + [
     (torch.rand(size),) for size in ((1, 1, 64, 96), (3, 1, 9, 200), (0, 1, 9, 9))
@@ -177,10 +192,4 @@ print(textwrap.fill(warning, 96))
 folder.cleanup()
 
 # %%
-# The graph shows the model with its named dimensions. The output size is an expression of the input size:
-
-show.graph(program, title="A convolution in ONNX")
-
-# %%
-# An ONNX model accepts only the sizes of its example unless you set ``dynamic_shapes``; verify it at other sizes. Next: :doc:`differences
-# between PyTorch and ONNX Runtime <linear_regression>`.
+# Next: :doc:`differences between PyTorch and ONNX Runtime <linear_regression>`.

@@ -2,6 +2,8 @@
 How do I export torch.stft (a spectrogram) to ONNX?
 ===================================================
 
+Write the spectrogram as a convolution. For ``torch.stft`` itself, use OpenVINO or ``to_onnx``, and verify the result.
+
 Include the spectrogram of a speech model in the ONNX model, instead of computing it in a separate library. This recipe compares the
 accuracy and speed of the exporters for ``torch.stft``. It explains why the ONNX operator ``STFT`` can be slow and inaccurate in ONNX
 Runtime, and replaces it with a convolution.
@@ -123,13 +125,17 @@ class ByConvolution(nn.Module):
         super().__init__()
         cycles = torch.outer(torch.arange(FRAME // 2 + 1), torch.arange(FRAME))
         angles = cycles.remainder(FRAME).double() * (2 * math.pi / FRAME)
+        # sphinx_gallery_start_answer
         waves = torch.cat([angles.cos(), -angles.sin()]) * torch.hann_window(FRAME)
         self.register_buffer("waves", waves.float()[:, None])  # (402, 1, 400)
+        # sphinx_gallery_end_answer
 
     def forward(self, x):
+        # sphinx_gallery_start_answer
         padded = nn.functional.pad(x[:, None], (FRAME // 2, FRAME // 2), mode="reflect")
         real, imag = nn.functional.conv1d(padded, self.waves, stride=STEP).chunk(2, 1)
         return (real.square() + imag.square()).sqrt()
+        # sphinx_gallery_end_answer
 
 
 rewritten = ByConvolution().eval()
@@ -141,5 +147,4 @@ for exporter, name in names.items():
     assert row(name, lambda file=file: file(x)) < 1e-6
 
 # %%
-# Write the spectrogram as a convolution, or use OpenVINO or ``to_onnx`` for ``torch.stft`` and verify the result. Next: :doc:`debugging
-# numerical differences </tutorials/205_where_numbers_part>`.
+# Next: :doc:`debugging numerical differences </tutorials/205_where_numbers_part>`.

@@ -2,6 +2,9 @@
 Which submodule does an ONNX node come from (nn_module_stack)?
 ==============================================================
 
+Read ``pkg.torch.onnx.name_scopes`` from the metadata of the node. The ONNX model contains the names of your modules, but not their
+boundaries.
+
 A PyTorch model is a tree of modules, but its ONNX graph is a flat list of nodes. This recipe reads the submodule of each node from its
 metadata, and finds the original names of the weights. It also restores modules with ``torch.export.unflatten``, and keeps them as ONNX
 functions.
@@ -70,15 +73,21 @@ show.table(visits[1:8])
 # ----------------------------------
 # ``torch.onnx.export`` writes the stack into the metadata of each ONNX node, where you can read it from the file:
 
+# sphinx_gallery_start_answer
 program = torch.onnx.export(captured, dynamo=True, verbose=False)
+# sphinx_gallery_end_answer
 verify(program, model, samples).check()
 with tempfile.TemporaryDirectory() as folder:
     program.save(f"{folder}/model.onnx")
     file = ir.load(f"{folder}/model.onnx")
 
 
+# sphinx_gallery_start_answer
 def scopes(node):
     return ast.literal_eval(node.metadata_props["pkg.torch.onnx.name_scopes"])
+
+
+# sphinx_gallery_end_answer
 
 
 scopes(next(node for node in file.graph if node.op_type == "Gelu"))
@@ -206,5 +215,4 @@ axes.legend()
 plt.show()
 
 # %%
-# An ONNX model contains the names of your modules but not their boundaries, unless you export them as functions. Next: :doc:`rewrite a
-# pattern in the graph <rewriting>`.
+# Next: :doc:`rewrite a pattern in the graph <rewriting>`.

@@ -2,6 +2,8 @@
 How do I export repeated blocks as ONNX functions with to_onnx?
 ===============================================================
 
+Pass the class of your blocks in ``functions`` and read ``report.not_shared``. A deep model then costs little more than one block.
+
 Export each repeated block of a transformer as a call of one ONNX function that is captured once. This recipe uses the ``functions``
 argument of ``to_onnx``, reads in the report which blocks were not shared and why, and inlines the functions again.
 """
@@ -62,7 +64,9 @@ dynamic = ({0: "batch", 1: "time"},)
 
 official = torch.onnx.export(model, samples[0], dynamic_shapes=dynamic, dynamo=True, verbose=False)
 flat = to_onnx(model, samples[0], dynamic_shapes=dynamic)
+# sphinx_gallery_start_answer
 program = to_onnx(model, samples[0], dynamic_shapes=dynamic, functions=(Block,))
+# sphinx_gallery_end_answer
 
 # %%
 # Compare the number of nodes in the main graphs and in the functions:
@@ -91,7 +95,9 @@ show.graph(program, title="Four calls of one function")
 # %%
 # The model is right at sizes that the export never saw, and matches the flat model:
 
+# sphinx_gallery_start_answer
 verify(program, model, samples).check()
+# sphinx_gallery_end_answer
 torch.testing.assert_close(program(*samples[1]), flat(*samples[1]))
 
 # %%
@@ -100,7 +106,9 @@ torch.testing.assert_close(program(*samples[1]), flat(*samples[1]))
 # The weights are arguments of the function, so ``to_onnx`` doesn't capture a block again if only its weights differ. The report lists the
 # block whose capture was used:
 
+# sphinx_gallery_start_answer
 report = program.report
+# sphinx_gallery_end_answer
 assert report.shared == {f"blocks.{i}": "blocks.0" for i in (1, 2, 3)}
 assert report.not_shared == {}
 report.shared
@@ -179,5 +187,4 @@ plt.show()
 # The points are medians, and each bar spans the three measurements. The flat export captures each block. The export with functions
 # captures the first block, whatever the depth.
 #
-# Pass the class of your blocks in ``functions`` and read ``report.not_shared``: a deep model then costs little more than one block. Next:
-# :doc:`rewrite a pattern in the graph <rewriting>`.
+# Next: :doc:`rewrite a pattern in the graph <rewriting>`.

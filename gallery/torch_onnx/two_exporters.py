@@ -2,6 +2,9 @@
 torch.onnx.export or to_onnx: how do they differ?
 =================================================
 
+By default, use ``torch.onnx.export``, which is part of PyTorch. Their graphs differ in how they handle shapes, so verify the model of
+either at your sizes.
+
 We export the same transformer layer with ``torch.onnx.export`` and with ``to_onnx``, with a dynamic batch size and sequence length. This
 recipe compares the results, the ONNX graphs, the export time and the latency, and lists when to use which. We maintain ``to_onnx``, so
 repeat the comparison with your own model.
@@ -66,6 +69,14 @@ assert failed == ["f32[3, 0, 32]"]
 samples.pop()
 for name in ("dynamo", "to_onnx"):
     verify(compared[name].artifact, model, samples).check()
+# sphinx_gallery_start_ignore
+# sphinx_gallery_start_answer
+official = torch.onnx.export(model, samples[0], dynamic_shapes=dynamic, dynamo=True, verbose=False)
+own = to_onnx(model, samples[0], dynamic_shapes=dynamic)
+for program in (official, own):
+    verify(program, model, samples).check()
+# sphinx_gallery_end_answer
+# sphinx_gallery_end_ignore
 
 # %%
 # The result can be the other way round for another model, so verify yours at the sizes that you need.
@@ -121,6 +132,25 @@ assert "pkg.torch.onnx.stack_trace" not in files["to_onnx"].model.graph[0].metad
 # The graphs show the same layer, exported with default options. Point at a node to see its metadata.
 
 show.graphs({"torch.onnx.export": files["dynamo"], "to_onnx": files["to_onnx"]})
+
+# %%
+# Where both are right, the graphs differ in how they compute shapes and reshape tensors.
+
+counts = {name: file.ops() for name, file in files.items()}
+ops = sorted(set().union(*counts.values()), key=lambda op: max(c[op] for c in counts.values()))
+positions = np.arange(len(ops))
+figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+for name, shift, color in zip(names, (0.2, -0.2), ("#D55E00", "#0072B2"), strict=True):
+    label = f"{name}: {counts[name].total()} nodes"
+    axes.barh(positions + shift, [counts[name][op] for op in ops], 0.4, color=color, label=label)
+axes.set(
+    yticks=positions,
+    yticklabels=ops,
+    xlabel="nodes",
+    title="The graphs differ in how they handle shapes",
+)
+axes.legend(loc="lower right")
+plt.show()
 
 # %%
 # Compare the export time
@@ -179,24 +209,6 @@ assert products[0] == products[1]
 # refuses </docs/converter>`. ``to_onnx`` exports this layer faster, accepts the empty sequence, and keeps the weight names of the PyTorch
 # model. It can also keep blocks as functions (:doc:`submodules_to_onnx`) and export models with state
 # (:doc:`custom_op_inplace_to_onnx`).
-#
-# Where both are right, the graphs differ in how they compute shapes and reshape tensors.
-
-counts = {name: file.ops() for name, file in files.items()}
-ops = sorted(set().union(*counts.values()), key=lambda op: max(c[op] for c in counts.values()))
-positions = np.arange(len(ops))
-figure, axes = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
-for name, shift, color in zip(names, (0.2, -0.2), ("#D55E00", "#0072B2"), strict=True):
-    label = f"{name}: {counts[name].total()} nodes"
-    axes.barh(positions + shift, [counts[name][op] for op in ops], 0.4, color=color, label=label)
-axes.set(
-    yticks=positions,
-    yticklabels=ops,
-    xlabel="nodes",
-    title="The graphs differ in how they handle shapes",
-)
-axes.legend(loc="lower right")
-plt.show()
 
 # %%
-# Verify the model of either exporter at your sizes. Next: :doc:`how to_onnx works </docs/converter>`.
+# Next: :doc:`how to_onnx works </docs/converter>`.

@@ -2,6 +2,8 @@
 How do I export an unsupported operator with custom_translation_table?
 ======================================================================
 
+Add the translation of the missing operator to ``custom_translation_table``, as a function of a few lines.
+
 If the exporter stops with *no translation* for an operator, add the translation yourself in a few lines. This recipe writes it for
 ``to_onnx`` alone, and in ``onnxscript`` for both ``to_onnx`` and ``torch.onnx.export``. It also shows how to find the source of every
 other translation in the report.
@@ -124,11 +126,15 @@ def length_in_onnxscript(p, q):
     return opset18.Sqrt(p * p + q * q)
 
 
+# sphinx_gallery_start_answer
 def singular_in_onnxscript(x):
     a, b, c, d = opset18.Split(opset18.Reshape(x, [-1, 4]), axis=1, num_outputs=4)
     p, q = length_in_onnxscript(a + d, c - b), length_in_onnxscript(a - d, b + c)
     values = opset18.Concat(p + q, opset18.Abs(p - q), axis=1) * 0.5
     return opset18.Reshape(values, opset18.Shape(x, end=-1))
+
+
+# sphinx_gallery_end_answer
 
 
 def eigen_in_onnxscript(x):
@@ -138,9 +144,11 @@ def eigen_in_onnxscript(x):
     return opset18.Reshape(values, opset18.Shape(x, end=-1))
 
 
+# sphinx_gallery_start_answer
 both = {
     "custom_translation_table": {svdvals: singular_in_onnxscript, eigvalsh: eigen_in_onnxscript}
 }
+# sphinx_gallery_end_answer
 with_table = compare(
     model,
     samples,
@@ -196,5 +204,4 @@ verify(strict, Values(), matrices).check()
 show.graph(strict, title="Two custom translations")
 
 # %%
-# Add the translation of a missing operator to ``custom_translation_table``, as a function of a few lines. Next: :doc:`how translations
-# work </docs/converter>`, or :doc:`an operator that changes its input in place <custom_op_inplace>`.
+# Next: :doc:`how translations work </docs/converter>`, or :doc:`an operator that changes its input in place <custom_op_inplace>`.

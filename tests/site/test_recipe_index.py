@@ -1,54 +1,99 @@
-"""The cards on the index of recipes: each recipe once, with its last words and the outcomes on its page."""
+"""The index of recipes and its sidebar: each recipe once, with its answer, its filters and a thumbnail from its page."""
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import recipe_index
 from docutils import nodes
+from recipe_answers import read_answer
+from recipe_thumbnails import render_thumbnail
 from site_files import ROOT
-
-from exportlab.outcomes import Outcome
 
 GALLERY = ROOT / "gallery"
 SCRIPTS = sorted(GALLERY.rglob("*.py"))
+CHAPTERS = {"contributing", "torch_export", "torch_onnx"}
+TABLE = (
+    '<table class="exportlab"><thead><tr><th>exporter</th><th>outcome</th></tr></thead><tbody>'
+    '<tr><td class=short>dynamo</td><td class=short style="x">frozen</td></tr>'
+    '<tr><td class=short>to_onnx</td><td class=short style="x">{}</td></tr></tbody></table>'
+)
+GRAPH = '<svg class="drawn-graph"><g class="input"><text>x</text></g><g class="op"><title>Conv</title><text>Conv</text></g></svg>'
+
+
+def rows() -> list[dict[str, str]]:
+    with recipe_index.TABLE.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def read(name: str) -> recipe_index.Recipe:
+    (row,) = (row for row in rows() if row["name"] == name)
+    return recipe_index.read(row, recipe_index.find_scripts()[name], "")
 
 
 def test_each_recipe_is_in_one_group() -> None:
-    named = Counter(name for names in recipe_index.GROUPS.values() for name in names)
-    assert named == Counter(script.stem for script in SCRIPTS)
+    assert Counter(row["name"] for row in rows()) == Counter(script.stem for script in SCRIPTS)
+    assert len(recipe_index.read_table()) == len({row["group"] for row in rows()})  # the rows of a group follow each other
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row["name"])
+def test_a_row_has_a_short_label_and_known_filters(row: dict[str, str]) -> None:
+    assert 1 <= len(row["label"].split()) <= 5
+    for facet, (_, tags) in recipe_index.FACETS.items():
+        assert set(row[facet].split()) <= set(tags)
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
-def test_a_card_says_in_a_sentence_what_was_found(script: Path) -> None:
-    recipe = recipe_index.read(script, GALLERY)
-    assert 30 < len(recipe.finding) < 180
-    assert recipe.finding.endswith(".")
-    assert not any(mark in recipe.finding for mark in (":doc:", "Next", "# "))
+def test_the_index_has_the_answer_of_the_page(script: Path) -> None:
+    recipe = read(script.stem)
+    assert recipe.answer == read_answer(script.read_text(encoding="utf-8"))
     assert recipe.page == f"{script.parent.name}/{script.stem}.html"
 
 
-def test_outcomes_are_read_from_tables_and_from_reports() -> None:
-    page = """
-    <td class=short style="border-left: 6px solid #009E73; font-weight: 600">frozen</td>
-        export inputs  f32[4, 3]                                       ok       3.0e-08
-        unseen size    f32[7, 3]                                       wrong    7.5e-09
-        the word ok in a sentence is no outcome
-    """
-    assert recipe_index.outcomes(page) == (Outcome.FROZEN, Outcome.OK, Outcome.WRONG)
+def test_a_row_is_a_link_with_an_answer_and_its_filters() -> None:
+    recipe = recipe_index.Recipe("An ``if`` & more", "a.html", "It *is*.", "", ("api=to_onnx", "symptom=wrong"), "<ul></ul>")
+    assert recipe_index.render_row(recipe) == (
+        '<li data-tags="api=to_onnx symptom=wrong"><div><a href="a.html">An <code>if</code> &amp; more</a>'
+        "<p>It <em>is</em>.</p></div><ul></ul></li>"
+    )
 
 
-def test_a_card_says_its_outcomes_in_words_as_well() -> None:
-    card = recipe_index.card(recipe_index.Recipe("An ``if`` & more", "a.html", "It *is*.", (Outcome.OK, Outcome.WRONG, Outcome.OK)))
-    assert '<a href="a.html"><strong>An <code>if</code> &amp; more</strong>' in card
-    assert card.count("<i ") == 3
-    assert 'aria-label="Outcomes on the page: 2 ok, 1 wrong"' in card
+def test_the_filter_is_hidden_without_javascript() -> None:
+    chips = recipe_index.render_filter()
+    assert "<noscript><style>.recipe-filter { display: none }" in chips
+    assert chips.count("<button") == sum(len(tags) for _, tags in recipe_index.FACETS.values())
+
+
+def test_a_thumbnail_shows_the_first_outcomes_if_they_differ() -> None:
+    shown = render_thumbnail(TABLE.format("ok") + GRAPH)
+    assert "torch.onnx.export <b>frozen</b>" in shown
+    assert "to_onnx <b>ok</b>" in shown
+
+
+def test_a_thumbnail_shows_the_nodes_of_a_small_graph_else() -> None:
+    assert "<li>Conv</li>" in render_thumbnail(TABLE.format("frozen") + GRAPH)
+    assert render_thumbnail(GRAPH.replace('<g class="op">', '<g class="op"><text>Relu</text></g><g class="op">' * 4)) == ""
+    assert render_thumbnail("a page without figures") == ""
 
 
 def test_a_chapter_has_the_groups_of_its_own_recipes() -> None:
-    chapter = GALLERY / "contributing"
-    (section,) = recipe_index.groups({script.stem: recipe_index.read(script, chapter) for script in chapter.glob("*.py")})
+    (section,) = recipe_index.groups({"template": read("template")})
     assert next(section.findall(nodes.title)).astext() == "Write a recipe"
-    assert 'href="template.html"' in section.astext()
+    assert 'href="contributing/template.html"' in section.astext()
+
+
+def test_the_pages_follow_each_other_in_the_order_of_the_index() -> None:
+    tree = recipe_index.list_pages(recipe_index.find_scripts())
+    assert [page.rpartition("/")[2] for page in tree["includefiles"]] == [row["name"] for row in rows()]
+    assert {page.split("/")[2] for page in tree["includefiles"]} == CHAPTERS
+
+
+def test_the_sidebar_opens_the_group_of_the_page() -> None:
+    groups = list(recipe_index.render_sidebar("generated/gallery/torch_onnx/cond", lambda page: f"../{page}.html"))
+    (opened,) = (group for group in groups if "<details open>" in group)
+    assert "<summary>Models that fail to export</summary>" in opened
+    assert 'href="../generated/gallery/torch_onnx/cond.html" aria-current="page">if on a value</a>' in opened
+    assert len(groups) == len(recipe_index.read_table())
