@@ -13,7 +13,7 @@ ROW = re.compile(r"<tr><td class=short>([\w.]+)</td><td class=short[^>]*>(\w+)</
 GRAPH = re.compile(r'class="drawn-graph".*?</svg>', re.DOTALL)
 NODE = re.compile(r'<g class="(?:op|function)".*?<text[^>]*>([\w.]+)</text>', re.DOTALL)
 NAMES = {"dynamo": "torch.onnx.export", "torchscript": "dynamo=False"}
-MOST = 4  # nodes of a graph that fit into a thumbnail
+SIZES = range(2, 5)  # numbers of nodes that a thumbnail shows
 
 
 def render_thumbnail(printed: str) -> str:
@@ -22,7 +22,7 @@ def render_thumbnail(printed: str) -> str:
     if len({outcome for _, outcome in first}) > 1:
         return render_outcomes(first)
     graphs = (NODE.findall(graph) for graph in GRAPH.findall(printed))
-    return render_nodes(next((nodes for nodes in graphs if 0 < len(nodes) <= MOST), []))
+    return render_nodes(next((nodes for nodes in graphs if len(nodes) in SIZES), []))
 
 
 def render_outcomes(rows: Sequence[tuple[str, str]]) -> str:

@@ -99,7 +99,8 @@ def test_recipe_has_a_title_a_check_and_a_way_on(recipe: Path) -> None:
     assert len(underline) == len(title)
     assert re.search(r"^assert |\.check\(\)|expect_failure\(", text, re.MULTILINE)
     assert ":doc:`" in text.rsplit("# %%", 1)[1]
-    shown = re.sub(r"^.*sphinx_gallery_start_ignore$.*?sphinx_gallery_end_ignore\n|^.*sphinx_gallery_\w+\n", "", text, flags=re.M | re.S)
+    hidden = r"^ *# sphinx_gallery_start_ignore\n(?s:.*?)# sphinx_gallery_end_ignore\n|^ *# sphinx_gallery_\w+\n"
+    shown = re.sub(hidden, "", text, flags=re.MULTILINE)
     assert 40 <= len(shown.splitlines()) <= 225
 
 

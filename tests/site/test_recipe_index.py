@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -21,7 +22,8 @@ TABLE = (
     '<tr><td class=short>dynamo</td><td class=short style="x">frozen</td></tr>'
     '<tr><td class=short>to_onnx</td><td class=short style="x">{}</td></tr></tbody></table>'
 )
-GRAPH = '<svg class="drawn-graph"><g class="input"><text>x</text></g><g class="op"><title>Conv</title><text>Conv</text></g></svg>'
+NODE = '<g class="op"><title>a node</title><text>{}</text></g>'
+GRAPH = f'<svg class="drawn-graph"><g class="input"><text>x</text></g>{NODE.format("Conv")}{NODE.format("Relu")}</svg>'
 
 
 def rows() -> list[dict[str, str]]:
@@ -74,8 +76,8 @@ def test_a_thumbnail_shows_the_first_outcomes_if_they_differ() -> None:
 
 
 def test_a_thumbnail_shows_the_nodes_of_a_small_graph_else() -> None:
-    assert "<li>Conv</li>" in render_thumbnail(TABLE.format("frozen") + GRAPH)
-    assert render_thumbnail(GRAPH.replace('<g class="op">', '<g class="op"><text>Relu</text></g><g class="op">' * 4)) == ""
+    assert "<li>Conv</li><li>Relu</li>" in render_thumbnail(TABLE.format("frozen") + GRAPH)
+    assert render_thumbnail(GRAPH.replace("</svg>", NODE.format("Add") * 3 + "</svg>")) == ""
     assert render_thumbnail("a page without figures") == ""
 
 
@@ -97,3 +99,26 @@ def test_the_sidebar_opens_the_group_of_the_page() -> None:
     assert "<summary>Models that fail to export</summary>" in opened
     assert 'href="../generated/gallery/torch_onnx/cond.html" aria-current="page">if on a value</a>' in opened
     assert len(groups) == len(recipe_index.read_table())
+
+
+def test_the_filter_shows_matching_rows_and_stores_the_choice_in_the_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("chromium") is None:
+        pytest.skip("needs Chromium")
+    monkeypatch.syspath_prepend(ROOT / "tutorials")
+    from browser.chromium import opened
+    from browser.hosting import served
+
+    shown = [recipe_index.Recipe(name, "a.html", "It is.", "", tags) for name, tags in (("A", ("api=to_onnx",)), ("B", ("symptom=wrong",)))]
+    shutil.copy(ROOT / "docs/_static/recipe_index.js", tmp_path)
+    group = f'<section class="recipe-group">{recipe_index.render_list(shown)}</section>'
+    (tmp_path / "index.html").write_text(f'<!doctype html>{recipe_index.render_filter()}{group}<script src="recipe_index.js"></script>')
+    count = "document.querySelectorAll('.recipe-list li:not([hidden])').length"
+    with served(tmp_path) as root, opened(f"{root}index.html#symptom=wrong") as page:
+        page.wait_for("document.querySelector('.recipe-count').textContent == '1 of 2 recipes'")
+        page.evaluate("document.querySelector('[data-tag=to_onnx]').click()")
+        assert page.evaluate(count) == 0
+        assert page.evaluate("document.querySelector('.recipe-group').hidden")
+        assert page.evaluate("location.hash") == "#symptom=wrong&api=to_onnx"
+        page.evaluate("document.querySelector('[data-tag=wrong]').click()")
+        assert page.evaluate(count) == 1
+        assert page.evaluate("document.querySelector('[data-tag=to_onnx]').getAttribute('aria-pressed')") == "true"
