@@ -72,10 +72,8 @@ dict(ops.most_common())
 half, half_samples = in_dtype(torch.float16)
 # sphinx_gallery_start_ignore
 # sphinx_gallery_start_answer
-half = copy.deepcopy(model).half()
-program = torch.onnx.export(
-    half, half_samples[0], dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False
-)
+half, x = copy.deepcopy(model).half(), torch.randn(4, 32).half()
+program = torch.onnx.export(half, (x,), dynamic_shapes=({0: "batch"},), dynamo=True, verbose=False)
 # sphinx_gallery_end_answer
 # sphinx_gallery_end_ignore
 compared_half = compare(half, half_samples, dynamic_shapes=batch, exporters=exporters)

@@ -2,7 +2,8 @@
 Can I export with batch size 1 and run other batch sizes?
 =========================================================
 
-Yes, if you export with two rows or more and name the dimension that you squeeze: ``squeeze(-1)`` instead of ``squeeze()``.
+Yes with both ONNX exporters, if the model doesn't treat the size 1 differently: write ``squeeze(-1)``, not ``squeeze()``. It is safer to
+export with two rows or more.
 
 This recipe exports a regression that ends in ``squeeze()`` with a batch of one and of two, and runs it with one, seven and no rows. It
 compares what each exporter does with the size 1, and shows how ``squeeze(-1)`` fixes the model.

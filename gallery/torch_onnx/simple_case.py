@@ -37,7 +37,7 @@ class ConvRelu(nn.Module):
 
 torch.manual_seed(0)
 model = ConvRelu().eval()
-picture, two = torch.rand(1, 1, 128, 128), torch.rand(2, 1, 128, 128)
+picture = torch.rand(1, 1, 128, 128)
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "model.onnx"
 
@@ -48,6 +48,7 @@ path = Path(folder.name) / "model.onnx"
 # numpy arrays, identified by the name of the input:
 
 # sphinx_gallery_start_answer
+two = torch.rand(2, 1, 128, 128)
 axes = {0: "batch", 2: "height", 3: "width"}
 program = torch.onnx.export(
     model, (two,), path, input_names=["input"], dynamic_shapes=(axes,), verbose=False
