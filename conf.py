@@ -25,6 +25,7 @@ extensions = [
     "recipe_index",
     "benchmark_index",
     "own_exporter",
+    "redirects",
     "known_errors",
     "error_box",
     "search_page",
@@ -46,10 +47,11 @@ extensions = [
     "api_pages",
     "graph_pictures",
 ]
-include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "docs/paths/*.md", "tutorials/**", "generated/**"]
+include_patterns = ["index.md", "404.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/*.md", "tutorials/**", "generated/**"]
 exclude_patterns = [
     *("tutorials/[0-9]*.md", "**/.ipynb_checkpoints", "generated/**/*.py", "generated/**/*.ipynb", "generated/parts/**"),
     "generated/page-*/**",  # what make page leaves
+    "generated/**/sg_execution_times.rst",
 ]
 
 html_theme = "pydata_sphinx_theme"
@@ -75,13 +77,17 @@ html_theme_options = {
         "docs/support": [],
         "docs/atlas": [],
         "docs/options": [],
-        "docs/across_time": [],
+        "docs/versions": [],
         "index": [],
     },
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "docs/*": [], "generated/errors/**": [], "generated/gallery/**": ["recipe-sidebar.html"]}
+html_sidebars = {
+    **dict.fromkeys(["index", "404", "docs/support", "docs/atlas", "docs/errors", "docs/doctor", "generated/errors/**"], []),
+    "generated/gallery/**": ["recipe-sidebar.html"],
+}
+html_domain_indices = False
 
 nb_execution_mode = "off"  # the page is what is stored, and what is stored is what nbval compared
 nb_merge_streams = True
@@ -107,6 +113,7 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "show_signature": False,
     "min_reported_time": 3600,  # no bare times on a page
+    "write_computation_times": False,
     "image_scrapers": ("graph_pictures.scrape",),
 }
 

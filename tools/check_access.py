@@ -34,6 +34,7 @@ PAGES = (
     "docs/errors.html?q=GuardOnDataDependentSymNode",
     "docs/api.html",
     "docs/converter.html",
+    "docs/choosing.html",
     "docs/reference.html",
     "404.html",
     "search.html?q=dynamic",

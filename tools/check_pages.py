@@ -16,7 +16,7 @@ from browser.hosting import served
 
 WIDE, NARROW = 1280, 390
 # A table scrolls in its own box at 390 px.
-SCROLLS = ("docs/across_time", "docs/atlas", "docs/converter", "docs/support", "genindex", "tutorials/205")
+SCROLLS = ("docs/atlas", "docs/support", "docs/to_onnx", "docs/versions", "genindex", "tutorials/205")
 LOADED = "document.readyState == 'complete' && location.href == {address}"
 # A line of code that doesn't fit scrolls, and the keyboard reaches its block. It doesn't wrap, which would hide indents and columns.
 CLIPPED = """[...document.querySelectorAll("main pre")].filter(it => it.scrollWidth > it.clientWidth + 1)

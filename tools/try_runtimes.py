@@ -1,4 +1,4 @@
-"""Writes files by both exporters at each opset, and runs them in ONNX Runtimes of years past: what docs/old_runtimes.md is computed from.
+"""Writes files by both exporters at each opset, and runs them in ONNX Runtimes of years past: what docs/versions.md is computed from.
 
 usage: try_runtimes.py FOLDER [--runtimes VERSIONS] [--cases NAMES] [--output FILE.jsonl]
 

@@ -2,7 +2,7 @@
 
 An ONNX model declares the opset of its operators. `onnx.helper.make_model` declares the newest opset of the installed `onnx` package, even
 if the operators are older. ONNX Runtime supports a new opset some time after `onnx` does, and refuses opsets that weren't released when it
-was built. {doc}`This table </docs/old_runtimes>` lists the opsets that each ONNX Runtime release loads.
+was built. {doc}`This table </docs/versions>` lists the opsets that each ONNX Runtime release loads.
 """
 
 import onnx

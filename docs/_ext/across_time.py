@@ -21,7 +21,7 @@ from exportlab.sweep.changes import Change, changes, find_worst_record
 from exportlab.sweep.page.counts import OUTCOMES, Sweep
 from exportlab.sweep.records import Record
 
-PAGE = "docs/across_time"
+PAGE = "docs/versions"
 PACKAGES = ("torch", "transformers", "onnxscript")
 
 
@@ -33,7 +33,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def store_parts(app: Sphinx) -> None:
-    """Write the files that docs/across_time.md includes, from the stored sweeps."""
+    """Write the files that docs/versions.md includes, from the stored sweeps."""
     publish_static(app)
     write(STATIC / STYLE, swept.style())
     for name, text in parts().items():

@@ -1,4 +1,4 @@
-"""Complete autodoc for the API page: links to the source, and parameters in the order of the signature."""
+"""Complete autodoc for the API pages: links to the source, and parameters in the order of the signature."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def lead_back(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
     """Link a copy of the source to the description of an object. viewcode gives all objects of a module the prefix of the first."""
     if pagename.startswith("_modules/"):
         known, module = app.env.domaindata["py"]["objects"], pagename.removeprefix("_modules/").replace("/", ".")
-        anchors = {name: resolve_name(name, module, known) for name in re.findall(r'api\.html#([\w.]+)"', context["body"])}
-        for name, found in anchors.items():
-            context["body"] = context["body"].replace(f'api.html#{name}"', f'api.html#{found}"')
+        context["body"] = re.sub(
+            r'(?<=\.html#)[\w.]+(?=")', lambda found: resolve_name(found[0], module, known), context["body"]
+        )
 
 
 def resolve_name(name: str, module: str, known: Collection[str]) -> str:

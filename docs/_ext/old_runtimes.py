@@ -31,7 +31,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
 
 
 def store_parts() -> None:
-    """Write the files that docs/old_runtimes.md includes."""
+    """Write the files that docs/versions.md includes."""
     for name, text in parts(read(STORED)).items():
         write(PARTS / name, text)
 

@@ -72,13 +72,12 @@ def export(
     """Export `module`, called with `args` and `kwargs`, with the exporter of this name.
 
     A module in training mode is exported in evaluation mode, with a warning. `module` itself isn't changed.
+    Only one thread exports at a time, because torch.export changes global state.
 
     Args:
         dynamic_shapes: the dynamic axes of each input, as in `torch.onnx.export`, named by strings or `torch.export.Dim`.
         train: export the module in its current mode instead.
         options: further options of the exporter, such as `input_names`, `output_names`, `opset_version` or `strict`.
-
-    Only one thread exports at a time, because torch.export changes global state.
 
     Raises:
         TypeError: an argument has the wrong type.

@@ -202,7 +202,7 @@ def test_the_state_at_the_export_stays_when_the_model_goes_on() -> None:
 
 def test_the_lines_on_the_page_carry_the_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    page = (Path(__file__).parents[2] / "docs/converter.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs/to_onnx_arguments.md").read_text(encoding="utf-8")
     section = page.split("## Export a stateful model")[1].split("\n## ")[0]
     names: dict[str, Any] = {"__name__": "page"}
     for block in re.findall(r"```python\n(.*?)```", section, re.DOTALL):

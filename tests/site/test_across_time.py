@@ -64,7 +64,7 @@ def test_whatever_differs_was_made_again(package: str) -> None:
 
 def test_the_page_says_which_models_were_asked() -> None:
     torch, transformers = ({case for case, *_ in rows_of(f"previous/{name}.jsonl")} for name in ("torch", "transformers"))
-    text = (ROOT / "docs/across_time.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/versions.md").read_text(encoding="utf-8")
     assert f"{len(torch)} models of transformers" in text
     assert torch < transformers
     assert len(transformers - torch) == 8
@@ -113,7 +113,7 @@ def test_the_nodes_of_our_own_files_are_not_counted() -> None:
 
 
 def test_the_page_includes_every_part() -> None:
-    text = (ROOT / "docs/across_time.md").read_text(encoding="utf-8")
-    assert re.findall(r":file: \.\./generated/(\S+)", text) == list(page.parts())
+    text = (ROOT / "docs/versions.md").read_text(encoding="utf-8")
+    assert re.findall(r":file: \.\./generated/(parts/across-\S+)", text) == list(page.parts())
     for part in page.parts().values():
         assert Rows(part).open == [], "every element is closed"

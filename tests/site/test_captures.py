@@ -1,4 +1,4 @@
-"""What docs/converter.md says of both captures stands in the stored tables, and a handful of their rows come out so again."""
+"""What docs/to_onnx_design.md says of both captures stands in the stored tables, and a handful of their rows come out so again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_counts_are_those_of_the_list() -> None:
 
 
 def test_the_page_says_what_is_counted() -> None:
-    page = " ".join((ROOT / "docs/converter.md").read_text(encoding="utf-8").split())
+    page = " ".join((ROOT / "docs/to_onnx_design.md").read_text(encoding="utf-8").split())
     assert [sentence for sentence in sentences(counted()[-1], LISTED) if sentence not in page] == []
 
 

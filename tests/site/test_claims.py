@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("tutorials/*.md", "gallery/**/*.py", "docs/*.md", "docs/paths/*.md", "index.md", "README.md", "content/errors/*.py")
+PAGES = ("tutorials/*.md", "gallery/**/*.py", "docs/*.md", "index.md", "README.md", "content/errors/*.py")
 STRONG = re.compile(
     r"\b(always|never(?! saw\b| seen\b)|nobody|the only|only one|silent(?:ly)?|says nothing|no (?:error|warning)|guarantee[sd]?|impossible"
     r"|cannot|without (?:a word|an? (?:error|warning))|nothing (?:checks|warns|warned|is said|complain(?:s|ed))|takes the same|no matter"

@@ -1,4 +1,4 @@
-"""Every case that `to_onnx` does not get right with dynamic sizes is listed in docs/converter.md, with who is right and the reason."""
+"""Every case that `to_onnx` does not get right with dynamic sizes is listed in docs/to_onnx_limits.md, with who is right and the reason."""
 
 from __future__ import annotations
 

@@ -30,6 +30,7 @@ TABLE = {"title": "A run, <b>", "html": "<table></table>"}
 FINDING["tables"] = [TABLE]
 PAGE = "Which is faster?\n================\n\nTwo are timed.\n\nMore\n----\n\nWords.\n"
 CODE = "\n.. code-block:: Python\n\n    a = 1\n    b = 2\n\n.. code-block:: none\n\n    printed\n"
+PATHS = (ROOT / "docs/choosing.md").read_text(encoding="utf-8").partition("## Three learning paths")[2]
 WORDS_A_MINUTE, LINES_A_MINUTE = 150, 10
 PLACES = {"304_cpp_with_aotinductor", "305_the_edge_with_executorch", "306_in_the_browser", "310_text_in_text_out"}  # besides lesson 308
 
@@ -253,8 +254,7 @@ def test_every_page_that_a_text_links_to_has_a_source(text: Path) -> None:
 
 
 def test_the_paths_say_the_minutes_that_the_lessons_say() -> None:
-    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs/paths").glob("*.md"))
-    said = re.findall(r"</tutorials/(\w+)>`,\s(\d+) minutes", pages)
+    said = re.findall(r"</tutorials/(\w+)>`,\s(\d+) minutes", PATHS)
     assert said
     for lesson, minutes in said:
         assert f"**Time** {minutes} minutes" in " ".join((ROOT / f"tutorials/{lesson}.md").read_text(encoding="utf-8").split()), lesson
@@ -289,8 +289,8 @@ def minutes_to_read(text: str) -> float:
 def test_the_front_page_says_how_long_a_path_is(path: str, alternatives: int) -> None:
     """Its lessons, of the places to run a model only the first."""
     front = (ROOT / "index.md").read_text(encoding="utf-8")
-    said = re.search(rf":link: docs/paths/{path}\n(?:.*\n)*?About (\w+) hours of lessons", front)[1]
-    lessons = re.findall(r"</tutorials/(\w+)>`,\s(\d+) minutes", (ROOT / f"docs/paths/{path}.md").read_text(encoding="utf-8"))
+    said = re.search(rf":link: path-{path}\n(?:.*\n)*?About (\w+) hours of lessons", front)[1]
+    lessons = re.findall(r"</tutorials/(\w+)>`,\s(\d+) minutes", PATHS.split(f"(path-{path})=")[1].split("\n### ", 2)[1])
     elsewhere = [int(minutes) for name, minutes in lessons if name in PLACES]
     hours = (sum(int(minutes) for _, minutes in lessons) - sum(elsewhere)) / 60
     assert len(elsewhere) == alternatives

@@ -41,7 +41,7 @@ TOPIC_PAGES = {
     "dynamic shapes": f"{GRAPH}/dynamic_shapes",
     "bounds": f"{GRAPH}/dynamic_shapes",
     "equal sizes": f"{GRAPH}/dynamic_shapes",
-    "state": "docs/converter",
+    "state": "docs/to_onnx_arguments",
     "signature": f"{ONNX}/simple_case",
     "silence": "docs/outcomes",
 }

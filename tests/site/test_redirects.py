@@ -1,0 +1,34 @@
+"""Old addresses lead to the pages that replace them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import redirects
+
+
+def app(folder: Path, pages: set[str]) -> Any:
+    return SimpleNamespace(outdir=folder, builder=SimpleNamespace(format="html"), env=SimpleNamespace(found_docs=pages))
+
+
+def test_an_old_address_leads_to_the_new_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redirects, "REDIRECTS", {"a/old": "b/new"})
+    redirects.write_redirects(app(tmp_path, {"b/new"}), None)
+    text = (tmp_path / "a/old.html").read_text()
+    assert 'content="0; url=../b/new.html"' in text
+    assert '<a href="../b/new.html">' in text
+
+
+def test_an_old_address_can_lead_to_a_section() -> None:
+    assert 'url=../new.html#part"' in redirects.redirect("a/old", "new#part")
+
+
+@pytest.mark.parametrize("pages", [set(), {"a/old", "b/new"}])
+def test_a_redirect_from_a_page_or_to_no_page_fails_the_build(pages: set[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redirects, "REDIRECTS", {"a/old": "b/new"})
+    with pytest.raises(ValueError, match="a/old cannot lead to b/new"):
+        redirects.write_redirects(app(tmp_path, pages), None)
+    assert list(tmp_path.iterdir()) == []
