@@ -44,9 +44,7 @@ def lead_back(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
     """Link a copy of the source to the description of an object. viewcode gives all objects of a module the prefix of the first."""
     if pagename.startswith("_modules/"):
         known, module = app.env.domaindata["py"]["objects"], pagename.removeprefix("_modules/").replace("/", ".")
-        context["body"] = re.sub(
-            r'(?<=\.html#)[\w.]+(?=")', lambda found: resolve_name(found[0], module, known), context["body"]
-        )
+        context["body"] = re.sub(r'(?<=\.html#)[\w.]+(?=")', lambda found: resolve_name(found[0], module, known), context["body"])
 
 
 def resolve_name(name: str, module: str, known: Collection[str]) -> str:

@@ -25,7 +25,8 @@ ROOT = Path(__file__).parents[2]
 X = torch.randn(4, 3)
 OFFICIAL = inspect.signature(torch.onnx.export).parameters
 OWN = inspect.signature(to_onnx).parameters
-TABLE = re.findall(r"^\| `(.+?)` \| (supported|default|refused) \|", (ROOT / "docs/to_onnx_arguments.md").read_text(encoding="utf-8"), re.MULTILINE)
+PAGE = (ROOT / "docs/to_onnx_arguments.md").read_text(encoding="utf-8")
+TABLE = re.findall(r"^\| `(.+?)` \| (supported|default|refused) \|", PAGE, re.MULTILINE)
 WORDS = {"TrainingMode": torch.onnx.TrainingMode, "OperatorExportTypes": torch.onnx.OperatorExportTypes, "torch": torch}
 
 
