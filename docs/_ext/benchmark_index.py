@@ -37,7 +37,7 @@ class Cards(SphinxTransform):
         if self.env.docname != "generated/benchmarks/index":
             return
         folder = Path(self.env.srcdir) / "generated/benchmarks"
-        pages = sorted((page for page in folder.glob("*.rst") if page.stem != "index"), key=ReadingOrder(""))
+        pages = sorted((page for page in folder.glob("*.rst") if page.stem not in ("index", "sg_execution_times")), key=ReadingOrder(""))
         for page in pages:
             self.env.note_dependency(str(finding_of(page)))
         top = next(self.document.findall(nodes.section))
