@@ -41,6 +41,7 @@ extensions = [
     "web_manners",
     "web_runtime",
     "get_it",
+    "page_footer",
     "front_page",
     "browser_demo",
     "page_demos",
@@ -81,7 +82,7 @@ html_theme_options = {
         "index": [],
     },
     "footer_start": ["copyright"],
-    "footer_end": [],
+    "footer_end": ["stamp"],
 }
 html_sidebars = {
     **dict.fromkeys(["index", "404", "docs/support", "docs/atlas", "docs/errors", "docs/doctor", "generated/errors/**"], []),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from docutils import nodes
-from front_page import repository
+from page_footer import repository
 from site_files import ROOT
 from sphinx import addnodes
 from sphinx.application import Sphinx
@@ -37,7 +37,7 @@ def address_of(domain: str, found: dict[str, str]) -> str | None:
         _, line = inspect.getsourcelines(thing)  # type: ignore[arg-type]
     except TypeError:  # an attribute
         return None
-    return f"{repository().rstrip('/')}/blob/main/{file.relative_to(ROOT).as_posix()}#L{line}" if file.is_relative_to(ROOT) else None
+    return f"{repository()}/blob/main/{file.relative_to(ROOT).as_posix()}#L{line}" if file.is_relative_to(ROOT) else None
 
 
 def lead_back(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None) -> None:

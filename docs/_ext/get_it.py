@@ -98,9 +98,10 @@ def add_line(app: Sphinx, pagename: str, templatename: str, context: dict[str, A
         return
     wheel = next(STATIC.glob("exportlab-*.whl")).name
     where = context["pathto"](f"_static/{wheel}", 1)
-    line = (
-        render_repository_line(pagename) if pagename in FROM_THE_REPOSITORY else render_install_line(wheel, where, app.config.html_baseurl)
-    )
+    if pagename in FROM_THE_REPOSITORY:
+        line = render_repository_line(pagename)
+    else:
+        line = render_install_line(render_command(wheel, where, app.config.html_baseurl))
     context["body"] = body[: first.start()] + line + body[first.start() :]
 
 
@@ -115,20 +116,22 @@ def render_repository_line(pagename: str) -> str:
     return f'<p class="get-it">To run this page, open it with <code>make lab</code> in the repository: it reads {read}.</p>\n'
 
 
-def render_install_line(wheel: str, where: str, site: str) -> str:
-    """Return the line of a page that only needs the installed package.
+def render_install_line(command: str) -> str:
+    """Return the line of a page that only needs the installed package."""
+    return f'<p class="get-it">To run this page in your own environment (Python 3.11 to 3.13), {command}</p>\n'
+
+
+def render_command(wheel: str, where: str, site: str) -> str:
+    """Return what readers do to install the packages, the end of a sentence.
 
     Args:
         wheel: the name of the file.
         where: its address, relative to the page.
-        site: the address of the site, or "". Without it, a script inserts the address from which the page was loaded.
+        site: the address of the site, or "". Without it, readers download the file first, unless a script inserts the site's address.
     """
     command = html.escape(install_command(f"{site}_static/{wheel}" if site else wheel), quote=False)
-    return (
-        '<p class="get-it">To run this page in your own environment (Python 3.11 to 3.13): '
-        f'<code data-wheel="{where}">{command}</code>'
-        f"{'' if site else f', with <a href={chr(34)}{where}{chr(34)} download>this file</a>'}</p>\n"
-    )
+    download = "" if site else f'<span class="get-file">download <a href="{where}" download>this file</a>, then </span>'
+    return f'{download}run <code data-wheel="{where}">{command}</code>'
 
 
 def install_command(wheel: str) -> str:

@@ -59,11 +59,5 @@
     }
   }
 
-  slider.addEventListener("input", moved);
-  show(Number(slider.value), stored(Number(slider.value)));
+  slider.addEventListener("input", moved); // the page already shows the results for the slider's first position
 })();
-
-document.querySelectorAll("[data-copies]").forEach((button) => button.addEventListener("click", async () => {
-  await navigator.clipboard.writeText(button.dataset.copies);
-  button.querySelector(".state").textContent = "copied";
-}));

@@ -14,7 +14,7 @@ import torch
 from exportlab import exporters, quiet
 from exportlab.messages import muffled
 
-ROWS, BATCHES, WIDTH = 6, range(1, 9), 3  # batch of the export, range of the slider, columns
+ROWS, START, BATCHES, WIDTH = 6, 3, range(1, 9), 3  # batch of the export, where the slider starts, its range, columns
 EXPORTERS = {"dynamo": "torch.onnx.export", "to_onnx": "to_onnx"}
 
 

@@ -17,7 +17,7 @@ from exportlab.sweep import page as swept
 from exportlab.sweep.page.cells import pack_texts, texts
 from exportlab.sweep.page.counts import Sweep
 
-from . import links
+from . import heatmap, links
 
 STORED = ROOT / "docs/data/matrix.jsonl"
 DATA, STYLE, SCRIPT = "matrix-data.js", "matrix.css", "matrix.js"
@@ -44,6 +44,7 @@ def add_files(app: Sphinx, page: str, *_: Any) -> None:
     """Add the style and the script of the matrix."""
     if page == "docs/support":
         app.add_css_file(STYLE)
+        app.add_css_file(heatmap.STYLE)
         app.add_js_file(SCRIPT, loading_method="defer")
 
 
@@ -53,6 +54,7 @@ def parts(sweep: Sweep, cases: Sequence[Case]) -> dict[str, str]:
     version = hashlib.sha256(loaded.encode()).hexdigest()[:8]
     return {
         "parts/matrix-table.html": swept.table(sweep.runs, cases, f"../_static/{DATA}?v={version}", WHOSE),
+        "parts/matrix-heatmap.html": render_heatmap(sweep, cases),
         "parts/matrix-totals.html": swept.totals(sweep, WHOSE, beside=True),
         "parts/matrix-causes.html": render_template("lines.html", lines=[("", cause.pattern, cause.why) for cause in CAUSES]),
         "parts/matrix-noise.html": render_template(
@@ -60,6 +62,12 @@ def parts(sweep: Sweep, cases: Sequence[Case]) -> dict[str, str]:
         ),
         f"static/{DATA}": pack_texts(loaded),
     }
+
+
+def render_heatmap(sweep: Sweep, cases: Sequence[Case], docs: str = "", shown: int | None = None) -> str:
+    """Return the heatmap of silently wrong exports: see `heatmap.template_values`."""
+    found = heatmap.build_heatmap(sweep.runs, cases)
+    return render_template("heatmap.html", **heatmap.template_values(found, docs, shown))
 
 
 def link_from_matrix(page: str) -> str:
