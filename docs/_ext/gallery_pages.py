@@ -18,7 +18,7 @@ from sphinx.application import Sphinx
 BEFORE_THE_GALLERY = 100  # priority; sphinx-gallery runs the pages at Sphinx's default of 500
 ORDER = (
     *list_names(),
-    *("how_we_measure", "coverage", "captures", "export_time", "memory", "graph_size", "latency", "start_up"),
+    *("how_we_measure", "captures", "export_time", "memory", "graph_size", "latency", "start_up"),
     *("cpp_programs", "llama_layers", "optimisers", "transformer_files", "real_sizes"),
 )
 

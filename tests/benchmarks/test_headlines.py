@@ -16,7 +16,7 @@ from exportlab.measure import benchmark, timing
 
 ROOT = Path(__file__).parents[2]
 STORED = sorted((ROOT / "benchmarks/data").glob("*.json"))
-PAGES = [*(path.stem for path in STORED), "coverage"]
+PAGES = [path.stem for path in STORED]
 
 
 def test_export_time(headline: Callable[[str], Lines]) -> None:

@@ -1,11 +1,11 @@
-"""The landing page: what its instrument and its strips are made of, counted a second time."""
+"""The landing page: what its demo and its numbers are made of, counted a second time."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,11 +14,12 @@ import browser_demo
 import front_page
 import pytest
 import torch
-from front_page import fingerprint, instrument
+from front_page import card, instrument, tiles
 from matplotlib import image
-from swept import RECORDS, sweep_of
+from support_matrix import heatmap
+from swept import RECORDS, cases, sweep_of
 
-from exportlab.outcomes import Mark
+from content import zoo
 from exportlab.sweep.page.counts import Sweep
 
 ROOT = Path(__file__).parents[2]
@@ -28,37 +29,43 @@ MEASURED = [
 ]
 
 
-def moving() -> Iterator[dict[str, Any]]:
-    """The last round of each stored run with moving axes."""
-    lines = (ROOT / "docs/data/matrix.jsonl").read_text(encoding="utf-8").splitlines()
-    last = {(r["case"], r["exporter"]): r for r in map(json.loads, lines) if r.get("mode") == "dynamic"}
-    yield from last.values()
+def test_a_number_of_the_front_page_is_that_of_the_stored_data() -> None:
+    silent, times, errors = tiles.build_tiles(runs := Sweep.read(front_page.STORED).runs, front_page.REAL_SIZES)
+    drawn = heatmap.build_heatmap(runs, zoo.cases())  # which test_heatmap.py counts a second time
+    cell = drawn.totals[drawn.exporters.index("dynamo")]
+    assert silent.number == f"{cell.silent} of {cell.total}"
+    assert errors.number == f"{len(list((ROOT / 'content/errors').glob('[a-z]*.py')))} errors"
+    slow, fast = medians("dynamo"), medians("to_onnx")
+    both = sorted(slow.keys() & fast.keys())
+    assert f"export {len(both)} models" in times.text
+    assert spread(slow[model] for model in both) == times.number
+    assert f"takes {spread(fast[model] for model in both)}." in times.text
 
 
-def test_the_strips_say_what_the_stored_records_say() -> None:
-    drawn = fingerprint.build_strip_data(Sweep.read(front_page.STORED).runs)
-    seen: dict[str, Counter[str]] = defaultdict(Counter)
-    for record in moving():
-        seen[record["exporter"]][record["outcome"]] += 1
-    right = {row["score"].name: row["score"].right for row in drawn["rows"]}
-    assert right == {exporter: counts["ok"] for exporter, counts in seen.items()}
-    assert drawn["total"] == sum(counts.total() for counts in seen.values())
-    for row in drawn["rows"]:
-        cells = {kind: sum(map(int, re.findall(r"h(\d+)v", path))) for kind, path in row["paths"].items()}
-        assert sum(cells.values()) == seen[row["score"].name].total()
-        assert cells["ok"] == row["score"].right
-        assert cells[Mark.SILENT] == row["score"].silent
-        assert cells[Mark.MASKED] == row["score"].masked
-        wrong = cells[Mark.SILENT] + cells[Mark.WARNED] + cells[Mark.MASKED]
-        assert wrong == sum(seen[row["score"].name][o] for o in ("wrong", "frozen"))
+def medians(exporter: str) -> dict[str, float]:
+    """The median export time of each model in the stored run of real models."""
+    rows = json.loads(front_page.REAL_SIZES.read_text(encoding="utf-8"))["benchmarks"]
+    named = {row["metadata"]["name"]: [value for run in row["runs"] for value in run["values"]] for row in rows}
+    end = f", {exporter}"
+    return {name.removesuffix(end): statistics.median(v) for name, v in named.items() if name.startswith("export, ") and name.endswith(end)}
 
 
-def test_a_case_has_the_same_place_in_each_strip() -> None:
-    runs = sweep_of(*RECORDS).runs
-    cases = fingerprint.order(fingerprint.kinds(runs))
-    for score, spans in fingerprint.strips(runs):
-        places = {cases[place]: kind for kind, start, length in spans for place in range(start, start + length)}
-        assert places == fingerprint.kinds(runs)[score.name]
+def spread(seconds: Iterable[float]) -> str:
+    """The shortest and the longest time, rounded to two digits."""
+    low, *_, high = sorted(seconds)
+    return "–".join(f"{float(f'{value:.1e}'):g}" for value in (low, high)) + " s"
+
+
+def test_a_number_links_to_its_explanation() -> None:
+    made = tiles.build_tiles(sweep_of(*RECORDS).runs, front_page.REAL_SIZES)
+    html = front_page.render_template("tiles.html", tiles=made)
+    assert made[0].number == "2 of 3"
+    assert re.findall(r'<a href="([^"]+)"', html) == [
+        "docs/support.html#outcome=silent&amp;mode=dynamic&amp;exporter=dynamo",
+        "generated/benchmarks/real_sizes.html",
+        "docs/errors.html",
+    ]
+    assert "<code>torch.onnx.export</code>" in html
 
 
 def test_torch_export_refuses_the_model_where_every_batch_is_promised() -> None:
@@ -86,16 +93,19 @@ def test_the_code_that_is_shown_is_the_model_that_was_exported() -> None:
         assert shown["ByBatch"]().forward(x).max() == instrument.ByBatch().forward(x).max() == answer
 
 
-def test_an_address_gives_a_command_and_a_place_to_run_it() -> None:
-    nowhere, somewhere = (front_page.opened_by(address) for address in ("", "https://github.com/one/lab"))
-    assert (nowhere["command"], nowhere["colab"]) == ("make lab", "")
-    assert somewhere["command"] == "git clone https://github.com/one/lab && cd lab && make lab"
-    assert somewhere["colab"].endswith("/github/one/lab/blob/main/tutorials/101_module_to_file.ipynb")
-    assert front_page.opened_by("https://example.org/lab")["colab"] == ""
+def test_the_demo_shows_a_wrong_export_before_its_script_starts() -> None:
+    page = front_page.render_instrument(MEASURED)
+    wrong, right = re.findall(r'data-outcome="(\w+)"><h3>[^/]*</h3><p class="verdict" aria-live="polite">([^<]+)</p>', page)
+    assert (wrong, right) == (("wrong", "Wrong. No error was raised."), ("right", "Right."))
+    assert page.count('<span class="differs">2</span>') == instrument.START * instrument.WIDTH
+    assert page.count("<span>3</span>") == 2 * instrument.START * instrument.WIDTH
+    assert f'value="{instrument.START}"' in page
+    script = (ROOT / "docs/_static/front.js").read_text(encoding="utf-8")
+    assert all(f'"{verdict}"' in script for _, verdict in (wrong, right)), "the script writes the same verdicts"
 
 
 def test_the_card_is_of_the_size_that_links_show(tmp_path: Path) -> None:
-    fingerprint.draw_card(sweep_of(*RECORDS).runs, tmp_path / "card.png")
+    card.draw_card(heatmap.build_heatmap(sweep_of(*RECORDS).runs, cases("mlp", "branch_on_batch")), tmp_path / "card.png")
     assert image.imread(tmp_path / "card.png").shape[:2] == (630, 1200)
     assert [path.name for path in tmp_path.iterdir()] == ["card.png"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import tomllib
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,6 +38,24 @@ def test_a_page_that_imports_the_package_says_how_to_get_it(app: Any) -> None:
     body = page(app, CODE)
     assert body.index("pip install") < body.index("highlight")
     assert f'<code data-wheel="../_static/{WHEEL}">pip install "{WHEEL}[book]"</code>' in body
+
+
+@pytest.mark.parametrize(("address", "local"), [("http://127.0.0.1:{}/", True), ("http://lab.localhost:{}/", False)])
+def test_an_address_that_others_cannot_reach_is_not_shown(address: str, local: bool, app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("chromium") is None:
+        pytest.skip("needs Chromium (Debian: apt install chromium)")
+    monkeypatch.syspath_prepend(ROOT / "tutorials")
+    from browser.chromium import opened
+    from browser.hosting import served
+
+    script = (ROOT / "docs/_static/get_it.js").read_text(encoding="utf-8")
+    (app.outdir / "page.html").write_text(f"<script>{script}</script>{page(app, CODE)}", encoding="utf-8")
+    with served(app.outdir) as root, opened((address := address.format(root.strip("/").rpartition(":")[2])) + "page.html") as tab:
+        assert tab.wait_for("document.querySelector('.get-it button')?.textContent") == "copy"
+        said = tab.evaluate("document.querySelector('.get-it').textContent")
+    assert ("download this file, then run" in said) is local
+    assert (f'pip install "{WHEEL}[book]"' in said) is local
+    assert (address in said) is not local
 
 
 def test_a_page_that_does_not_import_it_says_nothing(app: Any) -> None:

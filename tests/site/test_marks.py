@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-import runpy
-import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import atlas
 import pytest
-from front_page import fingerprint
+from support_matrix import heatmap
 
+from content import zoo
 from exportlab.bench.result import Way
-from exportlab.measure import benchmark
 from exportlab.outcomes import Mark, Outcome
 from exportlab.sweep import page, records
 from exportlab.sweep.page import counts
@@ -38,12 +36,6 @@ def of_support(sweep: Sweep) -> bool:
     return "right in 0 of 1, right except where a mask hides everything in 1" in page.totals(sweep)
 
 
-def of_landing(sweep: Sweep) -> bool:
-    drawn = fingerprint.build_strip_data(sweep.runs)
-    assert fingerprint.kinds(sweep.runs) == {"dynamo": {"timm.a": Mark.MASKED}}
-    return (drawn["masked"], drawn["silent"], drawn["rows"][0]["score"].right) == (1, 0, 0)
-
-
 def of_atlas(sweep: Sweep) -> bool:
     (cost,) = atlas.families(sweep)
     return (cost.right, cost.masked, cost.compared) == (0, 1, 1)
@@ -54,15 +46,16 @@ def of_real_sizes(sweep: Sweep) -> bool:
     return (way.verdict, way.ranked) == (Mark.MASKED.meaning, True)
 
 
-def of_coverage(sweep: Sweep) -> bool:
-    return loaded("coverage")["kind_of"](sweep.records[0]) == "masked"
-
-
-@pytest.mark.parametrize("page_of", [of_support, of_landing, of_atlas, of_real_sizes, of_coverage])
-def test_a_page_counts_by_the_one_function(page_of: Callable[[Sweep], bool], masked: Sweep, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmark.Page, "begin", stopped)
-    monkeypatch.setattr(sys, "argv", ["page", "--quick"])
+@pytest.mark.parametrize("page_of", [of_support, of_atlas, of_real_sizes])
+def test_a_page_counts_by_the_one_function(page_of: Callable[[Sweep], bool], masked: Sweep) -> None:
     assert page_of(masked)
+
+
+@pytest.mark.parametrize(("mark", "silent"), [(Mark.SILENT, 1), (Mark.MASKED, 0)])
+def test_the_heatmap_counts_by_it_too(mark: Mark, silent: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(records, "mark", lambda *_: mark)
+    drawn = heatmap.build_heatmap(Sweep([replace(RIGHT, case="mlp")]).runs, [zoo.get("mlp")])
+    assert drawn.total == heatmap.Cell(silent, 1)
 
 
 def test_an_attempt_counts_by_it_too() -> None:
@@ -74,29 +67,11 @@ def test_no_page_decides_by_itself_what_a_mask_breaks() -> None:
     assert len(PAGES) > 30
     own = re.compile(r"only_closed|\bCLOSED\b|CLOSED_ALONE|only where a mask hides")
     assert not [path.name for path in PAGES if own.search(path.read_text(encoding="utf-8"))]
-    users = [
-        path.name for path in PAGES if path.name in ("captures.py", "real_sizes.py", "coverage.py") and "Mark.MASKED" in path.read_text()
-    ]
-    assert len(users) == 3
+    users = [path.name for path in PAGES if path.name in ("captures.py", "real_sizes.py") and "Mark.MASKED" in path.read_text()]
+    assert len(users) == 2
 
 
 def test_the_stored_matrix_has_such_files_and_no_page_calls_them_silent() -> None:
     scores = {score.name: score for score in counts.scores(Sweep.read(ROOT / "docs/data/matrix.jsonl").runs)}
     assert scores["dynamo"].masked > 0
     assert scores["to_onnx"].silent == scores["to_onnx"].masked == 0
-
-
-class OpenedError(Exception):
-    """A page has come to the line that shows what it found before."""
-
-
-def stopped(opened: benchmark.Page, origin: str, lines: Any, draw: Callable[[], object], tables: Any = ()) -> None:
-    raise OpenedError(draw)
-
-
-def loaded(name: str) -> dict[str, Any]:
-    """Return what a benchmark's script has defined where it shows its stored run."""
-    try:
-        return runpy.run_path(str(ROOT / f"benchmarks/{name}.py"))
-    except OpenedError as opened:
-        return dict(opened.args[0].__globals__)

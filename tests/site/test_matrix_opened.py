@@ -45,6 +45,17 @@ def test_a_cell_opens_its_panel_in_a_page_that_is_a_file(opened_as_file: Any) ->
     assert "def branch_on_value" in opened_as_file.evaluate("document.querySelector('#matrix-panel .highlight').textContent")
 
 
+@pytest.mark.parametrize(
+    ("mode", "shown"), [("static", [["dynamo", 1]]), ("", [["torch.export", 1], ["to_onnx", 1], ["dynamo", 2], ["torchscript", 1]])]
+)
+def test_a_filter_by_mode_hides_exporters_without_it(mode: str, shown: list[list[Any]], opened_as_file: Any) -> None:
+    opened_as_file.evaluate(f"location.hash = 'mode={mode}'")
+    heads = "[...document.querySelectorAll('[scope=colgroup]')].filter((head) => head.offsetWidth)"
+    assert (
+        opened_as_file.wait_for(f"{heads}.length === {len(shown)} && {heads}.map((head) => [head.dataset.exporter, head.colSpan])") == shown
+    )
+
+
 def test_the_search_finds_an_error_in_a_page_that_is_a_file(opened_as_file: Any) -> None:
     search(opened_as_file, "<!-- 1")
     assert opened_as_file.wait_for("document.querySelector('output').textContent.startsWith('1 of')")

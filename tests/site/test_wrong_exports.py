@@ -9,7 +9,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+import support_matrix
 import wrong_exports
+from swept import RECORDS, cases, sweep_of
 
 ROOT = Path(__file__).parents[2]
 ROWS = wrong_exports.faults()
@@ -49,7 +51,7 @@ def test_random_programs_are_counted_by_exporter(tmp_path: Path) -> None:
     assert wrong_exports.hunts(path).splitlines()[2:] == ["| `to_onnx` | 200 | 1 | 0.5 % |", "| `torch.onnx.export` | 10 | 1 | 10.0 % |"]
 
 
-def test_the_page_is_linked_from_the_zero_of_the_front_page_and_from_the_matrix() -> None:
-    strip = (ROOT / "docs/_ext/front_page/templates/fingerprint.html").read_text(encoding="utf-8")
-    assert '<a href="docs/wrong.html">0 silently wrong</a>' in strip
+def test_the_page_is_linked_from_the_zero_of_the_heatmap_and_from_the_matrix() -> None:
+    drawn = support_matrix.render_heatmap(sweep_of(*RECORDS), cases("mlp"), "docs/")
+    assert '<a href="docs/wrong.html" aria-label="to_onnx: 0 of 1 silently wrong">0/1</a>' in drawn
     assert "{doc}`wrong`" in (ROOT / "docs/support.md").read_text(encoding="utf-8")

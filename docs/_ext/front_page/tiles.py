@@ -73,4 +73,9 @@ def count_errors() -> Tile:
     """Count the known errors and their fixes."""
     errors = load_known_errors()
     fixes = sum(len(error.fixes) for error in errors)
-    return Tile(f"{len(errors)} errors", f"have a page with the cause and with fixes that we run: {fixes} fixes in total.", "docs/errors.html", "Find your error")
+    return Tile(
+        f"{len(errors)} errors",
+        f"have a page with the cause and with fixes that we run: {fixes} fixes in total.",
+        "docs/errors.html",
+        "Find your error",
+    )

@@ -5,12 +5,13 @@ The page is a self-contained file. The support matrix of the site uses the same 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ...cases import Case, registered
+from ...defaults import MODES
 from ...exporters.display_names import spoken
 from ...outcomes import Mark, Outcome
 from ...show.templates import environment
@@ -78,33 +79,33 @@ def totals(sweep: Sweep, whose: str = LAB, beside: bool = False) -> str:
 
 
 def table(runs: Runs, cases: Sequence[Case], loaded: str = "", whose: str = LAB) -> str:
-    """Return the filters, the table with a row per case and a column per exporter and mode, and the empty panel.
+    """Return the filters, the table with a row per case and a column per exporter and mode that was run, and the empty panel.
 
     Args:
         loaded: the address of the panel's texts, if the page doesn't contain them.
         whose: the maintainer of the exporter `OWN`, who is named on the page.
     """
-    names, modes = counts.exporters_of(runs), counts.modes_of(runs)
+    modes = counts.modes_of(runs)
     families = dict.fromkeys(case.family for case in cases)
     return render_template(
         "table.html",
-        exporters=names,
-        modes=modes,
+        exporters=modes,
+        modes=[mode for mode in MODES if any(mode in ran for ran in modes.values())],
         outcomes=counts.OUTCOMES,
         choices=counts.choices(),
         masked=Mark.MASKED,
         beside=counts.BESIDE,
         topics=sorted({topic for case in cases for topic in case.topics}),
-        families={family: [(case, row_of(case, names, modes, runs)) for case in cases if case.family == family] for family in families},
-        own=OWN if OWN in names else "",
+        families={family: [(case, row_of(case, modes, runs)) for case in cases if case.family == family] for family in families},
+        own=OWN if OWN in modes else "",
         whose=whose,
         loaded=loaded,
     )
 
 
-def row_of(case: Case, names: Sequence[str], modes: Sequence[str], runs: Runs) -> list[tuple[int, str, Record | None]]:
+def row_of(case: Case, modes: Mapping[str, Sequence[str]], runs: Runs) -> list[tuple[int, str, Record | None]]:
     """Return the cells of a case: the number of the exporter, the mode, and the record if there is one."""
-    found = [(number, mode, runs.get((case.name, name, mode))) for number, name in enumerate(names) for mode in modes]
+    found = [(number, mode, runs.get((case.name, name, mode))) for number, (name, ran) in enumerate(modes.items()) for mode in ran]
     return [(number, mode, find_worst_record(rounds) if rounds else None) for number, mode, rounds in found]
 
 

@@ -104,10 +104,10 @@ def exporters_of(runs: Runs) -> list[str]:
     return known + sorted(seen.difference(known))
 
 
-def modes_of(runs: Runs) -> list[str]:
-    """Return the modes of the runs, `static` first."""
-    seen = {mode for _, _, mode in runs}
-    return [mode for mode in MODES if mode in seen]
+def modes_of(runs: Runs) -> dict[str, list[str]]:
+    """Return the modes that each exporter ran, `static` first."""
+    seen = {(exporter, mode) for _, exporter, mode in runs}
+    return {exporter: [mode for mode in MODES if (exporter, mode) in seen] for exporter in exporters_of(runs)}
 
 
 def counts(runs: Runs) -> dict[tuple[str, str], Counter[str]]:

@@ -14,7 +14,7 @@
     return { place, mode, exporter: over.dataset.exporter, spoken: over.textContent };
   });
   const boxes = [...form.querySelectorAll("[name=exporter]")];
-  const modes = new Set(columns.map((column) => column.mode)).size;
+  const places = [...new Set(columns.map((column) => column.place))];
   const FIELDS = ["search", "outcome", "family", "topic", "mode"];
   let open = null; // the cell that the panel shows
 
@@ -98,12 +98,13 @@
     const only = boxes.filter((box) => box.checked).map((box) => box.value);
     const mode = form.elements.mode.value;
     const kept = columns.filter((column) => (!only.length || only.includes(column.exporter)) && (!mode || column.mode === mode));
-    const gone = [...new Set(columns.filter((column) => only.length && !only.includes(column.exporter)).map((column) => "." + column.place))];
+    const spans = Object.fromEntries(places.map((place) => [place, kept.filter((column) => column.place === place).length]));
+    const gone = places.filter((place) => !spans[place]).map((place) => "." + place);
     if (mode) gone.push(mode === "static" ? ".dynamic" : ".static");
-    table.style = `--columns: ${kept.length}${mode || modes === 1 ? "; --width: 7.5em" : ""}`;
+    table.style = `--exporters: ${places.filter((place) => spans[place]).length}${mode ? "; --width: var(--group)" : ""}`;
     const words = form.elements.outcome.selectedOptions[0].dataset.cells;
     rule.textContent = (gone.length ? `#matrix :is(${gone}) { display: none }\n` : "") + (words ? `#matrix td:not(${words}) { opacity: 0.2 }` : "");
-    for (const head of table.querySelectorAll("[scope=colgroup]")) head.colSpan = mode ? 1 : modes;
+    for (const head of table.querySelectorAll("[scope=colgroup]")) head.colSpan = spans[head.classList[0]] || 1;
     for (const head of table.querySelectorAll("[scope=rowgroup]")) head.colSpan = 1 + kept.length;
     const cells = words || gone.length ? `td:is(${words || "*"}):not(:empty${gone.map((place) => "," + place).join("")})` : "";
     let shown = 0;
