@@ -64,27 +64,28 @@ def beside_torchscript(run: benchmark.Run) -> str:
 
 
 def finding(run: benchmark.Run) -> benchmark.Lines:
-    """All models together, torchscript where it is right, the deepest against the next, memory."""
+    """The largest model, all models together, torchscript where it is right, and the parts of the deepest."""
     over = {name: total(run, name, BASE) for name in (OURS, TRACED, "dynamo")}
     deepest, looks = [*found(run, SHARES).items()][-1]
     shares = [f"{part} {looks.median(part):.0f}%" for part in looks.rounds[0]]
+    largest, times = [*{**found(run, TIME), **found(run, LARGE)}.items()][-1]
+    taken = {name: figures.plain(times.median(name), "s") for name in ("dynamo", OURS)}
     return (
-        f"To export the models that each gets right, {words.takes(over, BASE)}",
+        f"{words.spoken('dynamo')} exports a {largest} in {taken['dynamo']}, to_onnx in {taken[OURS]}",
+        f"to export the small models that each gets right, {words.takes(over, BASE)}",
         beside_torchscript(run),
         f"of the time that to_onnx takes for {deepest}: {words.listed(shares)}",
     )
 
 
 def draw(run: benchmark.Run) -> None:
-    """The time of each way, model by model."""
-    (axes,) = figures.panels(
-        "One export, milliseconds: lower is faster", height=1.2 + 1.1 * len(found(run, TIME))
-    )
-    times = {
-        model: {name: [1000 * took for took in seen.of(name)] for name in seen.rounds[0]}
-        for model, seen in found(run, TIME).items()
-    }
-    figures.bars(axes, times, unit="ms", log=True)
+    """Seconds of each way, model by model."""
+    from exportlab.measure import seconds
+
+    times = found(run, TIME) | found(run, LARGE)
+    (axes,) = figures.panels("One export, by model", height=1.3 + 0.32 * len(times))
+    names = [name for name in WAYS if any(name in seen.rounds[0] for seen in times.values())]
+    seconds.draw_models(axes, times, names, title="seconds of processor time")
 
 
 def draw_large(run: benchmark.Run) -> None:

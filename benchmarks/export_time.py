@@ -1,8 +1,8 @@
 """
-Export time by model depth
-==========================
+Export time
+===========
 
-Compare how the export time of four exporters grows with the number of layers, up to 32 layers, and which step of the export is slow.
+Compare how long exporters take, by the number of layers of a model, by model, and by step. All times are processor time.
 """
 
 # sphinx_gallery_parallel = False
@@ -43,19 +43,23 @@ def by_depth(run: benchmark.Run, model: str) -> dict[int, timing.Timings]:
 
 
 def finding(run: benchmark.Run) -> benchmark.Lines:
-    """The exporters at the greatest depth, their growth up to it, and where the time of two goes."""
+    """What a layer costs two exporters; the rest of the growth, the greatest depth, and where the time of two goes."""
+    from exportlab.measure import seconds
+
     found = by_depth(run, "transformer")
-    (first, start), *_, (last, end) = found.items()
+    last, end = max(found.items())
     over = {name: end.ratio(name, BASE) for name in end.rounds[0] if name != BASE}
     share = {who: 1 / sum(parts(run, who).values()) for who in ("to_onnx", "dynamo")}
     most = [f"{part:.0%} of {words.spoken(who)}'s time" for who, part in share.items()]
+    layer = {n: seconds.spoken_time(seconds.slope(found, n).median) for n in end.rounds[0]}
+    others = [
+        f"{words.spoken(n)} {layer[n]}" for n in end.rounds[0] if n not in ("to_onnx", "dynamo")
+    ]
     return (
-        f"To export {last} layers of a transformer, {words.takes(over, BASE)}",
-        *(
-            f"{last // first} times the layers take {words.spoken(name)} {end.growth(name, start)} as long"
-            for name in end.rounds[0]
-        ),
-        f"the capture, by torch.export, is {words.listed(most)}, medians",
+        f"One more layer of a transformer takes {words.spoken('dynamo')} {layer['dynamo']} and to_onnx {layer['to_onnx']}",
+        f"one more layer takes {words.listed(others)}",
+        f"to export {last} layers of a transformer, {words.takes(over, BASE)}",
+        f"with capture='torch.export', the capture is {words.listed(most)}, medians",
     )
 
 
@@ -69,16 +73,11 @@ def parts(run: benchmark.Run, exporter: str) -> dict[str, float]:
 
 
 def draw(run: benchmark.Run) -> None:
-    """One panel for each model."""
-    for axes, model in zip(
-        figures.panels("Export time, torch.export = 1", 2), ("MLP", "transformer"), strict=True
-    ):
-        found = by_depth(run, model)
-        names = next(iter(found.values())).rounds[0]
-        ratios = {
-            name: {n: times.ratio(name, BASE) for n, times in found.items()} for name in names
-        }
-        figures.lines(axes, ratios, title=model, along="layers")
+    """Seconds by layers of the transformer."""
+    from exportlab.measure import seconds
+
+    (axes,) = figures.panels("One export of a transformer 32 wide, in seconds of processor time")
+    seconds.draw_layers(axes, by_depth(run, "transformer"))
 
 
 def draw_parts(run: benchmark.Run) -> None:

@@ -48,17 +48,35 @@ def by_depth(run: benchmark.Run, kind: str, base: str) -> Ratios:
 
 
 def finding(run: benchmark.Run) -> benchmark.Lines:
-    """Export at the greatest depth that all were timed at; nodes at the greatest of all; refusals."""
+    """A layer of the export and of a token; export at the greatest depth of all; nodes; refusals."""
+    from exportlab.measure import seconds
+
     exported = by_depth(run, "export", BASE)
     shared = max(set.intersection(*(set(points) for points in exported.values())))
     depth = max(run.facts["depths"])
     nodes = run.facts["nodes"][str(depth)]
     refused = "; ".join(f"{way}: {why}" for way, why in run.facts["refused"].items()) or "none"
+    up_to = {n: seen for n, seen in times_of(run, "export").items() if n <= shared}
+    kinds = {"export": (up_to, ("dynamo", "to_onnx"))}
+    kinds["decode"] = times_of(run, "decode"), ("eager", "dynamo", "to_onnx")
+    layer = {
+        (kind, name): seconds.spoken_time(seconds.slope(seen, name).median)
+        for kind, (seen, names) in kinds.items()
+        for name in names
+    }
+    official = words.spoken("dynamo")
     return (
-        f"To export a Llama of {plural(shared)}, {words.takes({way: points[shared] for way, points in exported.items()}, BASE)}",
+        f"Up to {plural(shared)}, one more layer of a Llama with a cache takes {official} {layer['export', 'dynamo']} and to_onnx {layer['export', 'to_onnx']}",
+        f"for each token, a layer takes {layer['decode', 'eager']} in eager mode, {layer['decode', 'dynamo']} in {official}'s file and {layer['decode', 'to_onnx']} in to_onnx's",
+        f"to export {plural(shared)}, {words.takes({way: points[shared] for way, points in exported.items()}, BASE)}",
         f"nodes at {plural(depth)}: {', '.join(f'{words.spoken(way)} {count:,}' for way, count in nodes.items())}",
         f"not timed, since not right: {refused}",
     )
+
+
+def times_of(run: benchmark.Run, kind: str) -> dict[int, timing.Timings]:
+    """What was measured of one kind, by number of layers."""
+    return {int(t.split()[-1]): seen for t, seen in run.times.items() if t.startswith(kind)}
 
 
 def plural(layers: int) -> str:
@@ -67,11 +85,15 @@ def plural(layers: int) -> str:
 
 
 def draw(run: benchmark.Run) -> None:
-    """What an export takes, and what a token takes in its file."""
-    left, right = figures.panels("A Llama by number of layers: lower is faster", 2)
-    exported, decoded = by_depth(run, "export", BASE), by_depth(run, "decode", EAGER)
-    figures.lines(left, exported, title="export, torch.export = 1", along="layers")
-    figures.lines(right, decoded, title="decode, eager = 1", along="layers")
+    """What a token takes in each file, and what an export takes."""
+    from exportlab.measure import seconds
+
+    (decode,) = figures.panels("One token after 64, in milliseconds of processor time")
+    seconds.draw_layers(decode, times_of(run, "decode"), unit="ms")
+    (export,) = figures.panels(
+        "One export of a Llama with a KV cache, in seconds of processor time"
+    )
+    seconds.draw_layers(export, times_of(run, "export"))
 
 
 def draw_rest(run: benchmark.Run) -> None:

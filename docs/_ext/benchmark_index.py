@@ -1,4 +1,4 @@
-"""Build the index of benchmarks: a card for each, with its question, the finding of its stored run, and the shape of its figure."""
+"""Build the index of benchmarks: a card for each, with its title, the finding of its stored run, and a small chart, in three groups."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ import re
 from pathlib import Path
 from typing import Any
 
+from benchmark_cards import chart_of
 from docutils import nodes
-from findings import PICTURE
-from gallery_pages import ReadingOrder
+from findings import PICTURE, head
 from recipe_index import to_html
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 NUMBER = re.compile(r"(?<![\w.-])\d[\d.,]*\d(?!\w)|(?<![\w.-])\d(?!\w)")
-WIDTH, HEIGHT, GAP = 280, 80, 16  # size of the shape on a card, and the gap between two plots
-BLACK = ("#000000", "#333333")
+INDEX = "generated/benchmarks/index"
+GROUPS = {
+    "Making the file": ("export_time", "real_sizes", "memory", "graph_size"),
+    "Running it": ("latency", "pays_off", "start_up", "transformer_files", "optimisers", "cpp_programs"),
+    "Can the results be trusted?": ("coverage", "how_we_measure"),
+}
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -34,18 +38,21 @@ class Cards(SphinxTransform):
 
     def apply(self, **options: Any) -> None:
         """Insert the cards if this is the index page."""
-        if self.env.docname != "generated/benchmarks/index":
+        if self.env.docname != INDEX:
             return
-        folder = Path(self.env.srcdir) / "generated/benchmarks"
-        pages = sorted((page for page in folder.glob("*.rst") if page.stem not in ("index", "sg_execution_times")), key=ReadingOrder(""))
-        for page in pages:
-            self.env.note_dependency(str(finding_of(page)))
         top = next(self.document.findall(nodes.section))
         kept = [node for node in top.children if isinstance(node, (nodes.title, nodes.paragraph))]
         trees = [tree.deepcopy() for tree in self.document.findall(addnodes.toctree)]
         top.children = []
-        cards = f'<ul class="recipe-cards">{"".join(map(card, pages))}</ul>'
-        top += [*kept, nodes.raw("", cards, format="html"), *trees]
+        top += [*kept, *(self.build_group(title, names) for title, names in GROUPS.items()), *trees]
+
+    def build_group(self, title: str, names: tuple[str, ...]) -> nodes.section:
+        """Return a group of cards under its heading."""
+        pages = [page for page in (Path(self.env.srcdir, f"generated/benchmarks/{name}.rst") for name in names) if page.exists()]
+        for page in pages:
+            self.env.note_dependency(str(finding_of(page)))
+        cards = f'<ul class="recipe-cards benchmark-cards">{"".join(map(card, pages))}</ul>'
+        return head(title, [nodes.raw("", cards, format="html")])
 
 
 def finding_of(page: Path) -> Path:
@@ -55,11 +62,11 @@ def finding_of(page: Path) -> Path:
 
 def card(page: Path) -> str:
     """Return the card of a benchmark, with its finding if there is one."""
-    question = page.read_text(encoding="utf-8").partition("\n=====")[0].rpartition("\n")[2]
+    title = page.read_text(encoding="utf-8").partition("\n====")[0].rpartition("\n")[2]
     written = finding_of(page)
     found = json.loads(written.read_text(encoding="utf-8")) if written.exists() else {}
-    said = f'<span class="finding">{highlight_numbers(found["first"])}.</span>{badge(found)}{shape(found)}' if found else ""
-    return f'<li><a href="{page.stem}.html"><strong>{to_html(question)}</strong>{said}</a></li>'
+    said = f'<span class="finding">{highlight_numbers(found["first"])}.</span>{badge(found)}{chart_of(page.stem)}' if found else ""
+    return f'<li><a href="{page.stem}.html"><strong>{to_html(title)}</strong>{said}</a></li>'
 
 
 def badge(found: dict[str, Any]) -> str:
@@ -70,26 +77,3 @@ def badge(found: dict[str, Any]) -> str:
 def highlight_numbers(text: str) -> str:
     """Return a line as HTML with highlighted numbers."""
     return NUMBER.sub(r"<b>\g<0></b>", html.escape(text, quote=False))
-
-
-def shape(found: dict[str, Any]) -> str:
-    """Return the figure of a finding without its words. Screen readers skip it, because the sentence above has the same facts."""
-    plots = [drawn for drawn in found["shape"] if drawn]
-    wide = (WIDTH - GAP * (len(plots) - 1)) / max(1, len(plots))
-    groups = [
-        f'<g transform="translate({place * (wide + GAP):g})">{"".join(mark(m, wide) for m in plot)}</g>' for place, plot in enumerate(plots)
-    ]
-    return f'<svg class="shape" viewBox="-3 -3 {WIDTH + 6} {HEIGHT + 6}" aria-hidden="true">{"".join(groups)}</svg>'
-
-
-def mark(drawn: dict[str, Any], wide: float) -> str:
-    """Return a bar, a line or dots as SVG. Black becomes the text colour of the page."""
-    color = "currentColor" if drawn["color"] in BLACK else drawn["color"]
-    if drawn["kind"] == "bar":
-        left, top, right, bottom = drawn["at"]
-        size = f'width="{max(1, wide * (right - left)):.0f}" height="{HEIGHT * (bottom - top):.1f}"'
-        return f'<rect x="{wide * left:.0f}" y="{HEIGHT * top:.1f}" {size} fill="{color}"/>'
-    points = [f"{wide * x:.0f} {HEIGHT * y:.0f}" for x, y in drawn["at"]]
-    if drawn["kind"] == "line":
-        return f'<path d="M{"L".join(points)}" stroke="{color}"/>'
-    return f'<path class="dots" d="{"".join(f"M{point}h0" for point in dict.fromkeys(points))}" stroke="{color}"/>'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from contextlib import ExitStack
@@ -18,8 +19,9 @@ from sphinx.application import Sphinx
 BEFORE_THE_GALLERY = 100  # priority; sphinx-gallery runs the pages at Sphinx's default of 500
 ORDER = (
     *list_names(),
-    *("how_we_measure", "captures", "export_time", "memory", "graph_size", "latency", "start_up"),
-    *("cpp_programs", "llama_layers", "optimisers", "transformer_files", "real_sizes"),
+    *("export_time", "real_sizes", "memory", "graph_size"),
+    *("latency", "pays_off", "start_up", "transformer_files", "optimisers", "cpp_programs"),
+    "how_we_measure",
 )
 
 
@@ -49,7 +51,8 @@ def forget_stale_pages(app: Sphinx) -> None:
     """
     galleries = app.config.sphinx_gallery_conf
     for scripts, pages in zip(galleries["examples_dirs"], galleries["gallery_dirs"], strict=True):
-        found = {ROOT / pages / script.relative_to(ROOT / scripts): script for script in (ROOT / scripts).rglob("*.py")}
+        kept = [script for script in (ROOT / scripts).rglob("*.py") if not re.search(galleries["ignore_pattern"], str(script))]
+        found = {ROOT / pages / script.relative_to(ROOT / scripts): script for script in kept}
         for page, script in found.items():
             forget_if_stale(page, script)
         for gone in set((ROOT / pages).rglob("*.py")).difference(found):

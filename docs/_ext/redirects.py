@@ -29,7 +29,8 @@ PAGE = """<!DOCTYPE html>
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Write the pages after a build of HTML."""
+    """Leave out what an earlier build has left of the old pages, and write the new ones after a build of HTML."""
+    app.connect("config-inited", lambda _, config: config.exclude_patterns.extend(f"{old}.*" for old in REDIRECTS))
     app.connect("build-finished", write_redirects)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
@@ -38,14 +39,13 @@ def write_redirects(app: Sphinx, failure: Exception | None) -> None:
     """Write each page, unless the build failed.
 
     Raises:
-        ValueError: a page is still at the old address, or none is at the new one.
+        ValueError: there is no page at a new address.
     """
     if failure or app.builder.format != "html":
         return
-    pages = app.env.found_docs
     for old, new in REDIRECTS.items():
-        if old in pages or new.partition("#")[0] not in pages:
-            raise ValueError(f"{old} cannot lead to {new}: the first may not be a page, and the second has to be one")
+        if new.partition("#")[0] not in app.env.found_docs:
+            raise ValueError(f"{old} cannot lead to {new}: there is no such page")
         path = Path(app.outdir, f"{old}.html")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(redirect(old, new), encoding="utf-8")

@@ -32,7 +32,7 @@
 
   /** On a phone, a table of short values scrolls beside its first column, and a table of sentences folds. */
   function arrangeTables() {
-    for (const table of document.querySelectorAll("main table:is(.exportlab, .table):not([id])")) {
+    for (const table of document.querySelectorAll("main table:is(.exportlab, .table):not([id], .pivot)")) {
       if (!table.tHead || !table.tBodies.length || table.querySelector("[colspan], [rowspan]")) continue;
       alignNumbers(table);
       if (table.classList.contains("folds")) continue;

@@ -29,7 +29,7 @@ from ..show.table import Table
 from ..show.themed import render_themed_svg, title_of
 from . import sources
 from .figures import entitle
-from .sketch import sketch
+from .tables import Compared
 from .timing import Make, Timings, chance
 
 DATA = Path(__file__).parents[2] / "benchmarks" / "data"  # the full runs, one file for each page
@@ -204,18 +204,29 @@ def format_finding(origin: str, lines: Lines) -> str:
 
 
 def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Table] = (), badge: str = "") -> None:
-    """Write the current figure to an .svg file for a page, and texts, tables, shape and badge to a .json file."""
+    """Write the figures to .svg files for a page, the current one first, and texts, tables and badge to a .json file."""
     from matplotlib import pyplot
 
-    figure = pyplot.gcf()
-    title, shape = title_of(figure), sketch(figure)
-    entitle(lines[0])
-    picture.write_text(render_themed_svg(figure, picture.stem), encoding="utf-8")
-    pyplot.close(figure)
+    current = pyplot.gcf()
+    drawn = [current, *(pyplot.figure(number) for number in pyplot.get_fignums() if number != current.number)]
+    for place, figure in enumerate(drawn):
+        path = further_picture(picture, place)
+        path.write_text(render_themed_svg(figure, path.stem), encoding="utf-8")
     first, *others = lines
-    drawn = [{"title": one.title, "html": one._repr_html_()} for one in tables]
-    said = {"first": first, "others": others, "origin": origin, "title": title, "shape": shape, "tables": drawn, "badge": badge}
-    picture.with_suffix(".json").write_text(json.dumps(said, indent=1), encoding="utf-8")
+    told = {"first": first, "others": others, "origin": origin, "titles": [*map(title_of, drawn)], "badge": badge}
+    told["tables"] = [*map(describe_table, tables)]
+    picture.with_suffix(".json").write_text(json.dumps(told, indent=1), encoding="utf-8")
+    pyplot.close("all")
+
+
+def further_picture(picture: Path, place: int) -> Path:
+    """Return the file of one of several figures: `a.svg`, `a-2.svg`, …"""
+    return picture.with_stem(f"{picture.stem}-{place + 1}") if place else picture
+
+
+def describe_table(one: Table) -> dict[str, str]:
+    """Return what a page needs of a table: its title, its HTML, and its pivot as HTML if it has one."""
+    return {"title": one.title, "html": one._repr_html_(), "pivot": one.pivot_html() if isinstance(one, Compared) else ""}
 
 
 def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Page:
