@@ -354,4 +354,4 @@ draw_large(run)
 # exports on a GPU.
 #
 # Most of these models are tiny, so that running them costs little. ``to_onnx`` runs large models without values: :doc:`the page of
-# to_onnx </docs/converter>` describes how. Next: :doc:`the cost of to_onnx compared with torch.export <own_exporter>`.
+# to_onnx </docs/converter>` describes how. Next: :doc:`export_time`.

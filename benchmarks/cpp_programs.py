@@ -1,6 +1,6 @@
 """
-C++ programs with ONNX Runtime, AOTInductor and ExecuTorch
-==========================================================
+C++ programs
+============
 
 Compare three C++ programs that run the same models without Python: the size of their libraries, the CPU time until the first result and
 for later calls, and the memory that they need.
@@ -44,8 +44,14 @@ def weighed(run: benchmark.Run) -> str:
 def finding(run: benchmark.Run) -> benchmark.Lines:
     """Of the largest model: the first answer, later calls, memory, and what has to be shipped."""
     model = run.facts["models"][-1]
+    first = run[f"{model}, first answer"]
+    taken = {
+        name: figures.plain(1000 * first.median(name), "ms")
+        for name in ("executorch", "dynamo", "aoti")
+    }
     return (
-        f"To give the first answer of the {model}, in processor time, {words.takes(over(run, f'{model}, first answer'), FILE)}",
+        f"A C++ program gives the first answer of the {model} in {taken['executorch']} with ExecuTorch, {taken['dynamo']} with ONNX Runtime and {taken['aoti']} with AOTInductor",
+        f"to give the first answer of the {model}, in processor time, {words.takes(over(run, f'{model}, first answer'), FILE)}",
         f"for a later call, {words.takes(over(run, f'{model}, later call'), FILE)}",
         f"program, libraries and the {model}'s file weigh together: {weighed(run)}",
         f"at its peak the process holds {held(run, model)}",
@@ -62,11 +68,12 @@ def held(run: benchmark.Run, model: str) -> str:
 
 def draw(run: benchmark.Run) -> None:
     """The first answer and a later call of the largest model."""
+    from exportlab.measure import bar_panels
+
     model = run.facts["models"][-1]
-    title = f"{model}, torch.onnx.export's file in ONNX Runtime = 1: lower is faster"
-    panels = figures.panels(title, 2)
-    for axes, part in zip(panels, WHOLES, strict=True):
-        figures.dots(axes, over(run, f"{model}, {part}"), title=part)
+    found = {f"{part} of the {model}": run[f"{model}, {part}"] for part in WHOLES}
+    values = bar_panels.values_of(found, factor=1000)
+    bar_panels.draw_bar_panels(values, "A program in C++, milliseconds of processor time", "ms")
 
 
 def table(run: benchmark.Run) -> list[tables.Table]:

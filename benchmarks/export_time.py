@@ -267,7 +267,8 @@ draw_parts(run)
 # What this does not show
 # -----------------------
 #
-# Models with many different layers or with branches, which may cost more per layer, and the speed of the exported models.
+# The speed of the exported models (:doc:`latency`), exports on a GPU, and models that an exporter refuses or gets wrong, which
+# :doc:`the support matrix </docs/support>` shows. Models with many different layers or with branches may take more time per layer.
 #
-# Compare exporters at the depth of your model: at one layer you measure mostly one-time costs. Next: :doc:`capture a loop once with
-# scan </generated/gallery/torch_export/scan>`.
+# Most of these models are tiny: :doc:`real_sizes` has models of real size. We fixed ``to_onnx`` where our own pages showed it to be slow,
+# and didn't do so for the others. Next: :doc:`the memory of an export <memory>`.

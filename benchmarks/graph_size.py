@@ -1,6 +1,6 @@
 """
-Number of nodes compared with hand-written ONNX
-===============================================
+Number of nodes
+===============
 
 Compare the ONNX models of three exporters with hand-written ones of as few nodes as we could find, for fourteen small models, and learn
 how to write a model that needs fewer nodes. All of them are verified at several sizes. This page doesn't measure time.
@@ -63,8 +63,11 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
         f"{words.spoken(n)} {figures.in_bytes(statistics.median(beside(run, n)))}"
         for n in (HAND, *NAMES)
     ]
+    shared = [seen.rounds[0] for seen in run.times.values() if set(NAMES) <= set(seen.rounds[0])]
+    total = {name: sum(row[name] for row in shared) for name in (HAND, "dynamo", "to_onnx")}
     return (
-        f"Among the models that come out right, the graph has no more nodes than one written by hand: {words.listed(as_few(run, name) for name in NAMES)}",
+        f"For the {len(shared)} models that all get right, {words.spoken('dynamo')} writes {total['dynamo']:.0f} nodes and to_onnx {total['to_onnx']:.0f}; by hand, {total[HAND]:.0f} are enough",
+        f"among the models that come out right, the graph has no more nodes than one written by hand: {words.listed(as_few(run, name) for name in NAMES)}",
         *(told(run, name) for name in NAMES),
         f"fewer nodes than by hand: {'; '.join(fewer) or 'none'}",
         f"bytes for each node, weights left out (medians): {', '.join(rest)}",
@@ -80,12 +83,10 @@ def beside(run: benchmark.Run, name: str) -> list[float]:
 
 def draw(run: benchmark.Run) -> None:
     """A row for each model."""
-    (axes,) = figures.panels(
-        "Nodes over those of the file by hand: fewer is better", height=1 + 0.6 * len(run.times)
-    )
-    found = {name: over(run, name) for name in NAMES}
-    rows = {task: {n: found[n][task] for n in NAMES if task in found[n]} for task in run.times}
-    figures.dots(axes, rows)
+    from exportlab.measure import seconds
+
+    (axes,) = figures.panels("Nodes of the graph, by model", height=1.3 + 0.21 * len(run.times))
+    seconds.draw_models(axes, run.times, [HAND, *NAMES], title="nodes: fewer is better", unit="")
 
 
 def table(run: benchmark.Run) -> list[tables.Table]:

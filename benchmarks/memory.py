@@ -23,29 +23,27 @@ def over_weights(run: benchmark.Run, size: str) -> dict[str, timing.Ratio]:
     }
 
 
-def held(run: benchmark.Run, size: str) -> str:
-    """What every way held at one size, over the weights."""
-    (first, most), *others = over_weights(run, size).items()
-    begun = f"{words.spoken(first)} holds {most.median:.2f} times their size in memory"
-    rest = [f"{words.spoken(way)} {ratio.median:.2f} times" for way, ratio in others]
-    return words.listed([begun, *rest])
-
-
 def finding(run: benchmark.Run) -> benchmark.Lines:
-    """Each way at the largest size that all can save, then at every size, and whether the files are right."""
-    shared = [size for size, peaks in run.times.items() if set(WAYS) <= set(peaks.rounds[0])]
+    """Each way at the largest size that all can save, and whether the files are right."""
+    shared = [size for size, peaks in run.times.items() if set(WAYS) <= set(peaks.rounds[0])][-1]
+    taken = {way: figures.in_bytes(run[shared].median(way)) for way in run[shared].rounds[0]}
+    over = [f"{words.spoken(w)} {r.median:.2f} times" for w, r in over_weights(run, shared).items()]
+    first, *others = [f"{words.spoken(way)}{{}} {size}" for way, size in taken.items()]
+    told = words.listed([first.format(" needs"), *(other.format("") for other in others)])
     return (
-        f"To export and save {shared[-1]} of weights, {held(run, shared[-1])}, the model included",
+        f"To export and save {shared} of weights, {told}, the model included",
+        f"over the weights: {words.listed(over)}",
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
     )
 
 
 def draw(run: benchmark.Run) -> None:
-    """A group of bars for each size."""
-    (axes,) = figures.panels(
-        "Peak memory over the weights (lower is better); the line: the model itself"
-    )
-    figures.bars(axes, {size: over_weights(run, size) for size in run.times}, mark=1)
+    """A panel for each size."""
+    from exportlab.measure import bar_panels
+
+    found = bar_panels.values_of({f"{size} of weights": seen for size, seen in run.times.items()})
+    title = "Peak memory of export and save, the model included; ✕: one file cannot be saved"
+    bar_panels.draw_bar_panels(found, title, "B")
 
 
 def table(run: benchmark.Run) -> list[tables.Table]:
@@ -176,5 +174,4 @@ page.close(run, finding, draw, table)
 #
 # Models with many small weights or with large graphs, the memory that running the model needs, and GPUs.
 #
-# Save a large model with ``external_data=True``, and plan for the peak. Next: :doc:`the cost of to_onnx compared with torch.export
-# <own_exporter>`.
+# Save a large model with ``external_data=True``, and plan for the peak. Next: :doc:`graph_size`.

@@ -1,6 +1,6 @@
 """
-Graph optimisers and quantisers for ONNX Runtime
-================================================
+Optimisers and quantisers
+=========================
 
 Compare the optimisers and quantisers that this site knows on the exported models of two networks, run in ONNX Runtime (ORT) with and
 without its own optimisations.
@@ -70,8 +70,11 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     apart = {name: ratio for name, ratio in same.items() if ratio.differs}
     slower = {name: ratio for name, ratio in apart.items() if ratio.median > 1}
     faster = {name: ratio for name, ratio in apart.items() if name not in slower}
+    model, small = next(iter(models)), "int8 QDQ"
+    taken = {n: figures.plain(1000 * run[model].median(n), "ms") for n in (small, BASE)}
     return (
-        f"Of {len(same)} other 32-bit files, {len(faster) or 'none'} run faster in ONNX Runtime than the one that torch.onnx.export writes, and {len(slower) or 'none'} run slower",
+        f"ONNX Runtime runs the {model} in {taken[small]} with {small} instead of {taken[BASE]}",
+        f"of {len(same)} other 32-bit files, {len(faster) or 'none'} run faster in ONNX Runtime than the one that torch.onnx.export writes, and {len(slower) or 'none'} run slower",
         *(reduced(run, name) for name in REDUCED),
         f"refused: {'; '.join(run.facts['refused']) or 'nothing'}",
     )
@@ -79,14 +82,12 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
 
 def draw(run: benchmark.Run) -> None:
     """Every file, both models."""
-    models = list(run.facts["files"])
-    found = {model: ratios(run, model) for model in models}
-    names = dict.fromkeys(n for model in models for n in found[model] if n != BASE)
-    rows = {n: {m: found[m][n] for m in models if n in found[m]} for n in names}
-    (axes,) = figures.panels(
-        "Time of a run, torch.onnx.export's file = 1: lower is faster", height=1 + 0.42 * len(rows)
-    )
-    figures.dots(axes, rows)
+    from exportlab.measure import bar_panels
+
+    found = {model: run[model] for model in run.facts["files"]}
+    names = [*dict.fromkeys(name for files in run.facts["files"].values() for name in files)]
+    values = bar_panels.values_of(found, names, factor=1000)
+    bar_panels.draw_bar_panels(values, "One run in ONNX Runtime, milliseconds", "ms")
 
 
 def table(run: benchmark.Run) -> list[tables.Table]:

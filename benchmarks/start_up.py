@@ -1,6 +1,6 @@
 """
-Start-up time: import, load and first result in a new process
-=============================================================
+Start-up time
+=============
 
 Compare the time until the first result in a new process for seven ways to run two models, relative to ONNX Runtime with the model of
 ``to_onnx``. We also measure a second load and later calls.
@@ -37,8 +37,14 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     new = over(run, model, "in all")
     ways = [name for name in new if name != BASE]
     share = run[f"{model}, import"].median(BASE) / run[f"{model}, in all"].median(BASE)
+    taken = {
+        name: figures.plain(run[f"{model}, in all"].median(name), "s")
+        for name in ("dynamo", "torch.export")
+    }
+    official = f"{words.spoken('dynamo')}'s file in ONNX Runtime"
     return (
-        f"To give the first answer of the {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
+        f"A new process gives the first answer of the {model} in {taken['dynamo']} with {official}, and in {taken['torch.export']} with torch.export",
+        f"to give the first answer of the {model}, {words.takes({n: new[n] for n in ways}, FILE)}",
         f"{share:.0%} of the first answer of {FILE} is the import, medians",
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
     )
@@ -46,12 +52,10 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
 
 def draw(run: benchmark.Run) -> None:
     """A new process, for each model."""
-    models = run.facts["models"]
-    panels = figures.panels(
-        "Import, load and first call; to_onnx = 1: lower is faster", len(models)
-    )
-    for axes, model in zip(panels, models, strict=True):
-        figures.bars(axes, over(run, model, "in all"), title=model, log=True, mark=1)
+    from exportlab.measure import bar_panels
+
+    found = bar_panels.values_of({model: run[f"{model}, in all"] for model in run.facts["models"]})
+    bar_panels.draw_bar_panels(found, "Import, load and first call in a new process, seconds", "s")
 
 
 def draw_parts(run: benchmark.Run) -> None:

@@ -1,6 +1,6 @@
 """
-Which export of a transformer runs fastest in ONNX Runtime and OpenVINO?
-========================================================================
+Transformers in ONNX Runtime and OpenVINO
+=========================================
 
 Compare five small transformers exported with ``torch.onnx.export`` and ``to_onnx`` at opsets 20 and 23, with ONNX Runtime's transformer
 optimiser, with OpenVINO and with ``torch.compile``. From opset 23 on, ONNX has operators for attention, rotary embeddings and RMS
@@ -72,9 +72,14 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     ratios = {model: beside(times) for model, times in run.times.items() if OURS in times.rounds[0]}
     slower = [model for model, ratio in ratios.items() if ratio.differs and ratio.median > 1]
     faster = [model for model, ratio in ratios.items() if ratio.differs and ratio.median < 1]
+    model, times = [*run.times.items()][-1]
+    taken = {
+        name: figures.plain(1000 * times.median(name), "ms") for name in ("eager", OFFICIAL, OURS)
+    }
     left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
     return (
-        f"Beside the fastest file of torch.onnx.export, to_onnx's at opset 23 is faster for {len(faster)} of {len(ratios)} calls and slower for {len(slower)}",
+        f"One call ({model}) takes {taken['eager']} in eager mode, {taken[OFFICIAL]} with {words.spoken(OFFICIAL)}'s file in ONNX Runtime and {taken[OURS]} with to_onnx's at opset 23",
+        f"beside the fastest file of torch.onnx.export, to_onnx's at opset 23 is faster for {len(faster)} of {len(ratios)} calls and slower for {len(slower)}",
         *(
             f"{model}: {ratio} beside {words.spoken(others(run[model])[0])}; fastest of all: {first_of(run[model])}"
             for model, ratio in ratios.items()
@@ -85,15 +90,13 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
 
 
 def draw(run: benchmark.Run) -> None:
-    """A row for each way, a dot for each model."""
-    names = dict.fromkeys(n for t in run.times.values() for n in t.rounds[0] if n != OFFICIAL)
-    rows = {
-        name: {m: t.ratio(name, OFFICIAL) for m, t in run.times.items() if name in t.rounds[0]}
-        for name in names
-    }
-    title = "Time of a call, torch.onnx.export's file = 1: lower is faster"
-    (axes,) = figures.panels(title, height=1 + 0.62 * len(rows))
-    figures.dots(axes, rows)
+    """A panel for each model."""
+    from exportlab.measure import bar_panels
+
+    found = bar_panels.values_of(
+        {model.replace(", ", ",\n"): seen for model, seen in run.times.items()}, factor=1000
+    )
+    bar_panels.draw_bar_panels(found, "One call, milliseconds; ✕: not right or refused", "ms")
 
 
 def table(run: benchmark.Run) -> list[tables.Table]:

@@ -23,6 +23,7 @@ from sphinx.transforms import SphinxTransform
 
 from exportlab.isolation import run_isolated
 from exportlab.measure.benchmark import further_picture
+from exportlab.measure.figures import COLORS
 from exportlab.measure.sources import commits
 
 PAGES = ("generated/benchmarks", "generated/page-benchmarks")  # the second is what make page makes
@@ -103,7 +104,7 @@ def write_values(name: str, folder: Path) -> None:
     lines = csv.writer(text, lineterminator="\n")
     lines.writerow(["what", "name", "unit", "round", "value"])
     for one in stored["benchmarks"]:
-        told = {**stored["metadata"], **one["metadata"]}
+        told = {**stored["metadata"], **one.get("metadata", {})}
         for place, value in enumerate(one["runs"][0]["values"]):
             lines.writerow([told["title"], told["label"], told["unit"], place + 1, value])
     write(folder / Path(VALUES.format(name=name)).name, text.getvalue())
@@ -163,7 +164,7 @@ class FindingFirst(SphinxTransform):
         ours = [build_line(self.env.docname)] if OURS in f"{found['first']} {found['others']}" and name not in HIDDEN else []
         drawn = [] if figure is None else [self.build_figure(name, figure, found["titles"][figure])]
         return [
-            nodes.paragraph("", f"{first[0].upper()}{first[1:]}.", classes=["finding"]),
+            nodes.paragraph("", f"{capitalise(first)}.", classes=["finding"]),
             *drawn,
             self.build_origin(name, found),
             *ours,
@@ -226,9 +227,15 @@ def head(title: str, children: list[nodes.Node]) -> nodes.section:
     return nodes.section("", nodes.title("", title), *children, ids=[nodes.make_id(title)])
 
 
+def capitalise(line: str) -> str:
+    """Return a line with a capital letter, unless its first word is a name from code, such as `to_onnx`."""
+    word = line.partition(" ")[0]
+    return line[0].upper() + line[1:] if word.rstrip(",").isalpha() and word not in COLORS else line
+
+
 def build_list(lines: list[str]) -> nodes.bullet_list:
     """Return lines as a list."""
-    return nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", f"{line[0].upper()}{line[1:]}.")) for line in lines), bullet="-")
+    return nodes.bullet_list("", *(nodes.list_item("", nodes.paragraph("", f"{capitalise(line)}.")) for line in lines), bullet="-")
 
 
 def html(text: str) -> nodes.raw:

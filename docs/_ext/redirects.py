@@ -18,6 +18,10 @@ REDIRECTS = {  # pages without .html, old: new, which may end with a section's #
     "docs/paths/my_model_fails": "docs/choosing#path-my-model-fails",
     "docs/paths/transformer": "docs/choosing#path-transformer",
     "docs/paths/understand": "docs/choosing#path-understand",
+    "generated/benchmarks/captures": "generated/benchmarks/export_time",
+    "generated/benchmarks/coverage": "docs/support",
+    "generated/benchmarks/llama_layers": "generated/benchmarks/export_time",
+    "generated/benchmarks/own_exporter": "generated/benchmarks/export_time",
 }
 PAGE = """<!DOCTYPE html>
 <html lang="en">

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 ByLayers = Mapping[int, Timings]  # by number of layers
-CROSS = "✕ not right, so not timed"
+APART = 0.12  # of the height of a row, between points that may be equal
+CROSS = "✕ not right"
 
 
 def slope(found: ByLayers, name: str) -> Ratio | None:
@@ -82,8 +83,8 @@ def _write_slopes(
         )
 
 
-def draw_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str], *, title: str = "") -> None:
-    """Draw a row for each model and a point for each name, in seconds on a logarithmic axis. A cross stands for what was not right.
+def draw_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str], *, title: str = "", unit: str = "s") -> None:
+    """Draw a row for each model and a point for each name, on a logarithmic axis. A cross stands for what was not right.
 
     Args:
         names: what to draw, in the order of the legend.
@@ -94,16 +95,17 @@ def draw_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str], 
         medians = [statistics.median(seen) for seen in timed.values()]
         axes.plot([min(medians), max(medians)], [-place, -place], color="#AAAAAA", linewidth=1, zorder=1)
         for name, seen in timed.items():
-            axes.plot(sorted(seen), [-place] * len(seen), color=colored[name], linewidth=2.5, solid_capstyle="round")
-            axes.plot(statistics.median(seen), -place, "o", color=colored[name], markersize=8)
-    _label_models(axes, found, names)
+            height = -place + APART * ((len(names) - 1) / 2 - names.index(name))
+            axes.plot(sorted(seen), [height] * len(seen), color=colored[name], linewidth=2, solid_capstyle="round")
+            axes.plot(statistics.median(seen), height, "o", color=colored[name], markersize=7)
+    _label_models(axes, found, names, unit)
     _add_legend(axes, colored, missing=any(set(names) - set(timings.rounds[0]) for timings in found.values()))
     axes.set_xlabel(title, fontsize=figures.SIZE)
 
 
-def _label_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str]) -> None:
+def _label_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str], unit: str) -> None:
     """Set the rows and the scale, and write the crosses at the right edge."""
-    figures.across(axes, found, [value for t in found.values() for n in names if n in t.rounds[0] for value in t.of(n)], "", "s", True)
+    figures.across(axes, found, [value for t in found.values() for n in names if n in t.rounds[0] for value in t.of(n)], "", unit, True)
     colored = figures.colors(names)
     for place, timings in enumerate(found.values()):
         missing = [name for name in names if name not in timings.rounds[0]]

@@ -46,6 +46,13 @@ def over(taken: Seconds, base: Seconds) -> list[float]:
     return [one / other for one, other in zip(taken, base, strict=True)]
 
 
+def slope(by_layers: Mapping[int, Mapping[str, Seconds]], name: str) -> float:
+    """The seconds of one more layer, median of the rounds, from the fewest layers to the most that were timed."""
+    at = [layers for layers, row in by_layers.items() if name in row]
+    few, many = (numpy.array(by_layers[end(at)][name]) for end in (min, max))
+    return float(numpy.median((many - few) / (max(at) - min(at))))
+
+
 def interval(quotients: Seconds) -> tuple[float, float]:
     """From the lowest to the highest; of few rounds, Student's where it is wider."""
     ends = [min(quotients), max(quotients)]

@@ -27,10 +27,13 @@ def test_captures(headline: Callable[[str], Lines]) -> None:
     slower = [f"{model} {verdict(q)}" for model, q in against.items() if not same(q) and statistics.median(q) > 1]
     told = f"of {len(against)} models that torchscript gets right, to_onnx is faster on {len(faster)} and slower on {len(slower)}"
     deepest = list(parts)[-1]
+    largest, row = list(of_kind(seen, "large, ").items())[-1]
     check(
         headline("captures"),
         [
-            f"To export the models that each gets right, {takes(added, BASE)}",
+            f"torch.onnx.export exports a {largest} in {statistics.median(row['dynamo']):.9f} s, "
+            f"to_onnx in {statistics.median(row['to_onnx']):.9f} s",
+            f"to export the small models that each gets right, {takes(added, BASE)}",
             ": ".join([told, *filter(None, ["; ".join([*faster, *slower])])]),
             f"of the time that to_onnx takes for {deepest}: "
             + all_of([f"{part} {statistics.median(shares):.9f}%" for part, shares in parts[deepest].items()]),
