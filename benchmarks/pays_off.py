@@ -25,6 +25,7 @@ page = benchmark.page(
     "pays_off",
     "After how many calls does exporting pay off?",
     quick="the MLP, by eager, ONNX Runtime and OpenVINO, one round",
+    models=break_even.MODELS,
 )
 EAGER = "eager"
 
@@ -87,7 +88,7 @@ def bert_base() -> tuple[nn.Module, tuple[torch.Tensor, ...]]:
 
 
 Build = Callable[[], tuple[nn.Module, tuple[torch.Tensor, ...]]]
-models: dict[str, Build] = {"MLP": mlp, "ResNet-50": resnet50, "BERT-base": bert_base}
+models: dict[str, Build] = dict(zip(break_even.MODELS, (mlp, resnet50, bert_base), strict=True))
 
 # %%
 # What each process runs
@@ -249,7 +250,7 @@ def measured(way: str, folder: Path) -> dict[str, float]:
 
 quick_ways = (EAGER, "to_onnx", "to_onnx, exported", "dynamo", "dynamo, exported", "openvino")
 ways = quick_ways if page.quick else tuple(WAYS)
-wanted = ("MLP",) if page.quick else tuple(models)
+wanted = break_even.MODELS[:1] if page.quick else page.only or break_even.MODELS
 known = exporters.available()
 optional = ("openvino", "executorch", "aoti")
 left_out = {name: why for name in optional if (why := known[name].missing())}
@@ -307,6 +308,8 @@ with tempfile.TemporaryDirectory() as kept, muffled(), torch.no_grad():
 # Results
 # -------
 
+packages = (*benchmark.PACKAGES, "transformers")
+earlier = page.earlier(packages)
 times = {
     f"{model}, {part}": timing.Timings(
         (), tuple({way: one[part] for way, one in row.items()} for row in rows)
@@ -315,11 +318,12 @@ times = {
     for part in (*PARTS, "first answer")
 }
 apart = max(one["apart"] for rows in seen.values() for row in rows for one in row.values())
-run = page.keep(
-    times,
-    facts={"models": list(wanted), "apart": apart, "left out": left_out},
-    packages=(*benchmark.PACKAGES, "transformers"),
-)
+facts = {
+    "models": [m for m in break_even.MODELS if m in (*wanted, *earlier.facts.get("models", ()))],
+    "apart": max(apart, earlier.facts.get("apart", 0.0)),
+    "left out": left_out,
+}
+run = page.keep({**earlier.times, **times}, facts=facts, packages=packages)
 page.close(run, finding, draw, table)
 
 # %%

@@ -26,9 +26,10 @@ from ..exporters.session import session, session_options
 from ..files import check_replaceable, written_whole
 from ..messages import quiet
 from ..show.table import Table
-from ..show.themed import render_themed_svg, title_of
+from ..show.themed import render_both, render_themed_svg, title_of
 from . import sources
 from .figures import entitle
+from .layout import NARROW, WIDE, Layout, use_layout
 from .tables import Compared
 from .timing import Make, Timings, chance
 
@@ -119,8 +120,7 @@ class Page:
             SystemExit: the finding was written.
         """
         if self.finding:
-            draw()
-            write_finding(self.finding, origin, lines, tables, self.badge())
+            write_finding(self.finding, origin, lines, draw, tables, self.badge())
             sys.exit()
         print(format_finding(origin, lines), *tables, sep="\n\n")
         draw()
@@ -203,20 +203,18 @@ def format_finding(origin: str, lines: Lines) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def write_finding(picture: Path, origin: str, lines: Lines, tables: Sequence[Table] = (), badge: str = "") -> None:
+def write_finding(
+    picture: Path, origin: str, lines: Lines, draw: Callable[[], object], tables: Sequence[Table] = (), badge: str = ""
+) -> None:
     """Write the figures to .svg files for a page, the current one first, and texts, tables and badge to a .json file."""
-    from matplotlib import pyplot
-
-    current = pyplot.gcf()
-    drawn = [current, *(pyplot.figure(number) for number in pyplot.get_fignums() if number != current.number)]
-    for place, figure in enumerate(drawn):
-        path = further_picture(picture, place)
-        path.write_text(render_themed_svg(figure, path.stem), encoding="utf-8")
+    titles, wide = draw_in(WIDE, draw, picture)
+    _, narrow = draw_in(NARROW, draw, picture.with_stem(f"{picture.stem}-narrow"))
+    for place, both in enumerate(zip(wide, narrow, strict=True)):
+        further_picture(picture, place).write_text(render_both(*both), encoding="utf-8")
     first, *others = lines
-    told = {"first": first, "others": others, "origin": origin, "titles": [*map(title_of, drawn)], "badge": badge}
+    told = {"first": first, "others": others, "origin": origin, "titles": titles, "badge": badge}
     told["tables"] = [*map(describe_table, tables)]
     picture.with_suffix(".json").write_text(json.dumps(told, indent=1), encoding="utf-8")
-    pyplot.close("all")
 
 
 def further_picture(picture: Path, place: int) -> Path:
@@ -227,6 +225,20 @@ def further_picture(picture: Path, place: int) -> Path:
 def describe_table(one: Table) -> dict[str, str]:
     """Return what a page needs of a table: its title, its HTML, and its pivot as HTML if it has one."""
     return {"title": one.title, "html": one._repr_html_(), "pivot": one.pivot_html() if isinstance(one, Compared) else ""}
+
+
+def draw_in(layout: Layout, draw: Callable[[], object], picture: Path) -> tuple[list[str], list[str]]:
+    """Draw figures in a layout. Return their titles and their SVG, the current figure first."""
+    from matplotlib import pyplot
+
+    with use_layout(layout):
+        draw()
+        current = pyplot.gcf()
+        figures = [current, *(pyplot.figure(number) for number in pyplot.get_fignums() if number != current.number)]
+        svgs = [render_themed_svg(figure, further_picture(picture, place).stem) for place, figure in enumerate(figures)]
+        titles = [*map(title_of, figures)]
+    pyplot.close("all")
+    return titles, svgs
 
 
 def page(name: str, question: str, quick: str, models: Iterable[str] = ()) -> Page:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from ..show.table import Table
 from .benchmark import Run
 
+MODELS = ("MLP", "ResNet-50", "BERT-base")
+
 
 def summary(run: Run, model: str) -> str:
     return ""

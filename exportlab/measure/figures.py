@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from ..show.themed import READABLE, contrast
+from .layout import NARROW, layout
 from .timing import Ratio
 from .words import spoken
 
@@ -24,11 +25,12 @@ COLORS: Mapping[str, str] = {
     "torchscript": "#009E73",
     "openvino": "#CC79A7",
     "executorch": "#E69F00",
-    "aoti": "#56B4E9",
+    "aoti": "#999933",
+    "torch.compile": "#7A4FE0",
     "transformers": "#885522",
     "eager": "#777777",
 }
-FURTHER = ("#882255", "#999933", "#44AA99", "#AA5577", "#6666BB", "#C0A000", "#335533", "#BB8899")  # for other names than exporters
+FURTHER = ("#882255", "#56B4E9", "#44AA99", "#AA5577", "#6666BB", "#C0A000", "#335533", "#BB8899")  # for other names than exporters
 SIZE = 12  # points: readable on a phone, 390 pixels wide, in a figure of 8 inches
 GAP = 0.085  # minimum distance of side labels, relative to the height of the plot
 BAR = 0.8  # height of a group of bars, relative to the row
@@ -61,15 +63,27 @@ def lightened(color: str, steps: int) -> str:
 
 
 def panels(title: str, count: int = 1, *, widths: Sequence[float] = (), height: float = 3.6) -> list[Axes]:
-    """Create a figure of 8 by 3.6 inches with `count` plots side by side and a title. Notebooks and pages display it automatically."""
+    """Create a figure of 8 by 3.6 inches with `count` plots side by side and a title. Notebooks and pages display it automatically.
+
+    In a narrow layout, the plots are one below the other.
+    """
     from matplotlib import pyplot
 
-    figure, axes = pyplot.subplots(1, count, figsize=(8, height), width_ratios=widths or [1] * count, squeeze=False, layout="constrained")
-    figure.suptitle(title, fontsize=SIZE + 1)
-    for each in axes[0]:
+    now = layout()
+    below = now is NARROW
+    figure, axes = pyplot.subplots(
+        count if below else 1,
+        1 if below else count,
+        figsize=(now.width, height * now.size / SIZE * (count if below else 1)),
+        width_ratios=None if below else widths or [1] * count,
+        squeeze=False,
+        layout="constrained",
+    )
+    figure.suptitle(now.title(title), fontsize=now.size + 1)
+    for each in axes.flat:
         each.spines[["top", "right"]].set_visible(False)
-        each.tick_params(labelsize=SIZE)
-    return list(axes[0])
+        each.tick_params(labelsize=now.size)
+    return list(axes.flat)
 
 
 def lines(
@@ -96,8 +110,8 @@ def lines(
         axes.plot(list(points), middle, color=colored[name], marker="o", markersize=4)
         axes.fill_between(list(points), low, high, color=colored[name], alpha=0.2, linewidth=0)
     places = sorted({place for points in series.values() for place in points})
-    axes.set_title(title, fontsize=SIZE)
-    axes.set_xlabel(along, fontsize=SIZE)
+    axes.set_title(layout().title(title), fontsize=layout().size)
+    axes.set_xlabel(along, fontsize=layout().size)
     axes.grid(axis="y", alpha=0.3)
     scale_axis(axes.xaxis, places, log, "")
     scale_axis(axes.yaxis, [value for points in series.values() for seen in points.values() for value in spread(seen)], log, unit, zero)
@@ -146,7 +160,7 @@ def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str 
         note(axes, start, -place, plain(start, unit), "#333333")
     axes.legend(
         [axes.barh(0, 0, color=colored[name]) for name in colored], list(colored), loc="lower left", bbox_to_anchor=(0, 1),
-        ncols=3, frameon=False, fontsize=SIZE - 1, handlelength=1, columnspacing=1,
+        ncols=3, frameon=False, fontsize=layout().size - 1, handlelength=1, columnspacing=1,
     )  # fmt: skip
     totals = [sum(spread(seen)[1] for seen in parts.values()) for parts in rows.values()]
     across(axes, rows, [0, *totals], title, unit, False)
@@ -169,6 +183,13 @@ def dots(axes: Axes, rows: Mapping[str, Named | Seen], *, title: str = "", at: f
         if first and apart_from_rows(groups):
             note(axes, ratio.high, place, shown(name), colored[name])
     across(axes, groups, [at, *values_of(groups)], title, unit, True)
+
+
+def readable(color: str) -> str:
+    """Mix a colour with as little black as is needed to make text of this colour readable on white."""
+    parts = [int(color[i : i + 2], 16) for i in (1, 3, 5)]
+    mixed = ("#" + "".join(f"{round(part * share / 50):02X}" for part in parts) for share in range(50, -1, -1))
+    return next(one for one in mixed if contrast(one, "#ffffff") >= READABLE)
 
 
 def to_ratio(seen: Seen) -> Ratio:
@@ -230,7 +251,7 @@ def scale_axis(axis: Any, values: Sequence[float], log: bool, unit: str, zero: b
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
         margin = max((high / low) ** 0.05, 1.02)
         low, high = low / margin, high * margin
-        room = 4 if axis.axis_name == "x" and len(axis.axes.figure.axes) > 1 else 8  # fewer ticks in each of two plots
+        room = layout().ticks if axis.axis_name == "x" and len(axis.axes.figure.axes) == 1 else 4 if axis.axis_name == "x" else 8
         axis.set_ticks(list(values) if axis.axis_name == "x" and len(values) <= 7 and not unit else ticks(low, high, room))
         axis.set_minor_locator(NullLocator())
     else:
@@ -243,8 +264,8 @@ def scale_axis(axis: Any, values: Sequence[float], log: bool, unit: str, zero: b
 
 def across(axes: Axes, rows: Mapping[str, Any], values: Sequence[float], title: str, unit: str, log: bool) -> None:
     """Prepare the axes of a plot with rows: row names at the left, the scale below, and space for numbers at the right."""
-    axes.set_title(title, fontsize=SIZE)
-    axes.set_yticks([-place for place in range(len(rows))], [shown(row) for row in rows])
+    axes.set_title(layout().title(title), fontsize=layout().size)
+    axes.set_yticks([-place for place in range(len(rows))], [layout().row(shown(row)) for row in rows])
     axes.set_ylim(0.55 - len(rows), 0.55)
     scale_axis(axes.xaxis, values, log, unit)
     axes.grid(axis="x", alpha=0.3)
@@ -260,22 +281,22 @@ def entitle(finding: str) -> None:
     """Add a finding as title of the current figure, above its own title, and enlarge the figure accordingly."""
     from matplotlib import pyplot
 
-    figure = pyplot.gcf()
-    told = fill(finding, 88)
+    figure, size = pyplot.gcf(), layout().size
+    told = layout().title(finding)
     width, height = figure.get_size_inches()
-    figure.set_size_inches(width, height + 0.2 * (told.count("\n") + 1))
-    figure.suptitle("\n".join(filter(None, [told, figure.get_suptitle()])), fontsize=SIZE)
+    figure.set_size_inches(width, height + size / 60 * (told.count("\n") + 1))
+    figure.suptitle("\n".join(filter(None, [told, figure.get_suptitle()])), fontsize=size)
 
 
 def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
     """Write a short text to the right of a point."""
-    axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=color, fontsize=SIZE - 1)
+    axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=readable(color), fontsize=layout().size - 1)
 
 
 def write_side_labels(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:
     """Write names to the right of the axes at heights from 0 to 1, spread so that they don't overlap."""
     for name, place in moved_apart(places).items():
-        axes.text(1.02, place, shown(name), transform=axes.transAxes, va="center", color=colored[name], fontsize=SIZE)
+        axes.text(1.02, place, shown(name), transform=axes.transAxes, va="center", color=readable(colored[name]), fontsize=layout().size)
 
 
 def moved_apart(places: Mapping[str, float], gap: float = GAP) -> dict[str, float]:

@@ -21,11 +21,16 @@ COLOR = re.compile(r"(?<=: )#[0-9a-f]{6}\b")
 LONG = re.compile(r"(\d+\.\d\d)\d+")
 FONT = re.compile(r" font-family: 'DejaVu Sans',[^;\"]*;?")  # matplotlib's font with its fallbacks
 KEPT = "on-a-surface"  # class of a text on a coloured surface, whose colour stays
+FITS = 560  # pixels of a column in which a wide figure is too small to read
 STYLE = (
     ".drawn-figure { display: block; width: 100%; height: auto; margin: 1rem auto; fill: currentColor; }"
     ' .drawn-figure text { font-family: "DejaVu Sans", Verdana, Geneva, Arial, sans-serif; }'
     " .drawn-figure * { stroke-linejoin: round; stroke-linecap: butt; }"
     f" .drawn-figure .{KEPT} {{ fill: #000; }}"
+)
+TWICE = (
+    f".drawn-twice {{ container-type: inline-size; }} .drawn-twice > :last-child {{ display: none; }}"
+    f" @container (max-width: {FITS}px) {{ .drawn-twice > div {{ display: none; }} .drawn-twice > :last-child {{ display: block; }} }}"
 )
 
 
@@ -45,6 +50,11 @@ def render_themed_svg(figure: Figure, name: str) -> str:
     _flatten(root)
     _entitle(root, title_of(figure), set(COLOR.findall(text)))
     return re.sub(r"\s*\n\s*", "\n", ElementTree.tostring(root, encoding="unicode"))
+
+
+def render_both(wide: str, narrow: str) -> str:
+    """Return two drawings of one figure as HTML that shows the one that fits its column."""
+    return f'<div class="drawn-twice"><style>{TWICE}</style>\n<div>{wide}</div>\n<div>{narrow}</div></div>'
 
 
 def title_of(figure: Figure) -> str:
