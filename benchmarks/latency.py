@@ -59,11 +59,29 @@ def counted(ratios: list[timing.Ratio], what: str) -> str:
     return f"in {len(seen)} of {len(ratios)} comparisons{reach}"
 
 
+def summary(run: benchmark.Run, model: str) -> str:
+    """The fastest at the ends on one thread, with microseconds per row."""
+    found = points(run, model, 1)
+    ends = [
+        f"at batch {batch} {leaders(found[batch], batch)}" for batch in (min(found), max(found))
+    ]
+    return f"The {model} on one thread runs fastest {', '.join(ends)}"
+
+
+def leaders(times: timing.Timings, batch: int) -> str:
+    """The fastest and all that do not differ from it, with its time per row and eager's."""
+    first, *others = over_fastest(times).items()
+    level = [words.spoken(name) for name, ratio in others if not ratio.differs]
+    ours, eager = (figures.short(1e6 * times.median(name) / batch) for name in (first[0], EAGER))
+    names = words.listed([words.spoken(first[0]), *level])
+    return f"with {names} ({ours} µs per row, eager {eager} µs)"
+
+
 def finding(run: benchmark.Run) -> benchmark.Lines:
     """Who leads at the ends, whether the writer of a file matters, what a second thread gives, how far off all is."""
     found = {model: points(run, model, 1) for model in run.facts["models"]}
-    ends = [(m, batch) for m, points in found.items() for batch in (min(points), max(points))]
-    model, batch = ends[-1]
+    *others, last = found
+    ends = [(m, batch) for m in others for batch in (min(found[m]), max(found[m]))]
     writers = counted([t.ratio("to_onnx", "dynamo") for t in run.times.values()], "its time")
     helped = [
         ratio
@@ -76,8 +94,8 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     )
     left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
     return (
-        f"On one thread, the {model} at batch {batch} runs fastest with {winners(found[model][batch])}",
-        *(f"the {m} at batch {b}: fastest is {winners(found[m][b])}" for m, b in ends[:-1]),
+        summary(run, last),
+        *(f"the {m} at batch {b}: fastest is {winners(found[m][b])}" for m, b in ends),
         f"to_onnx's file differs from torch.onnx.export's {writers}",
         *second,
         f"outputs differ from eager's by at most {max(run.facts['apart'].values()):.0e}; left out: {left}",
@@ -92,24 +110,26 @@ def gains(run: benchmark.Run, model: str) -> dict[str, dict[int, timing.Ratio]]:
 
 
 def draw(run: benchmark.Run) -> None:
-    """A panel for each model, one thread."""
-    models = run.facts["models"]
-    plots = figures.panels(
-        "Time of a run on one thread, eager = 1: lower is faster", len(models), height=4.4
-    )
-    for axes, model in zip(plots, models, strict=True):
-        found = points(run, model, 1)
-        names = found[min(found)].rounds[0]
-        ratios = {name: {b: t.ratio(name, EAGER) for b, t in found.items()} for name in names}
-        figures.lines(axes, ratios, title=model, along="batch")
+    """The last model: a panel for each runtime, and a row of panels for each number of threads."""
+    draw_model(run, run.facts["models"][-1])
 
 
 def draw_threads(run: benchmark.Run) -> None:
-    """What a second thread gives."""
-    models = run.facts["models"]
-    plots = figures.panels("Times as fast on two threads: higher is faster", len(models))
-    for axes, model in zip(plots, models, strict=True):
-        figures.lines(axes, gains(run, model), title=model, along="batch")
+    """The other models."""
+    for model in run.facts["models"][:-1]:
+        draw_model(run, model)
+
+
+def draw_model(run: benchmark.Run, model: str) -> None:
+    """One model."""
+    from exportlab.measure import (
+        multiples,
+    )  # here: a change of the imports would make the run stale
+
+    found = {threads: points(run, model, threads) for threads in (1, 2)}
+    groups = {f"{n} thread{'s' * (n > 1)}": seen for n, seen in found.items() if seen}
+    title = f"{model}: dashed is eager, grey are the other runtimes, bars span all rounds"
+    multiples.draw_multiples(groups, title, EAGER)
 
 
 def table(run: benchmark.Run) -> list[tables.Table]:
@@ -294,7 +314,7 @@ run = page.keep(times, facts={"models": list(models), "left out": left_out, "apa
 page.close(run, finding, draw, table)
 
 # %%
-# Speed-up with two threads in the stored run: 1 means no gain, 2 is the maximum.
+# The MLP in the stored run. Its calls are so short that the overhead of a call decides at small batches.
 
 if (benchmark.DATA / "latency.json").exists():
     draw_threads(benchmark.stored("latency"))

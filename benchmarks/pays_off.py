@@ -32,11 +32,11 @@ EAGER = "eager"
 
 def finding(run: benchmark.Run) -> benchmark.Lines:
     """After how many calls of the largest model each way is ahead of eager, then of the others."""
-    *others, last = run.facts["models"]
+    models = run.facts["models"]
     left = "; ".join(f"{what} ({why})" for what, why in run.facts["left out"].items())
     return (
-        break_even.summary(run, last),
-        *(break_even.summary(run, model) for model in others),
+        break_even.headline(run, models[-1]),
+        *(break_even.summary(run, model) for model in models),
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
         *([f"left out: {left}"] if left else []),
     )
@@ -49,7 +49,7 @@ def draw(run: benchmark.Run) -> None:
 
 def table(run: benchmark.Run) -> list[tables.Table]:
     """The parts of each way, and the number of calls after which it is ahead of eager."""
-    return break_even.table(run)
+    return break_even.tables_of(run)
 
 
 page.open(finding, draw, table)

@@ -86,11 +86,13 @@ def fastest(run: benchmark.Run) -> str:
 
 def seconds(run: benchmark.Run) -> str:
     """From what to what the exports take of the models that both exporters export."""
+    from exportlab.measure.dot_plot import rough
+
     exports = both(run, "to_onnx").values()
-    ends = {name: sorted(t.median(name) for t in exports) for name in ("to_onnx", BASE)}
-    (ours, theirs) = (f"{figures.short(e[0])}–{figures.plain(e[-1], 's')}" for e in ends.values())
-    who = f"to_onnx exports real models in {ours}, {words.spoken(BASE)} in {theirs}"
-    return f"{who}, on the {len(exports)} models that both export"
+    ends = {n: sorted(t.median(n) for t in exports) for n in ("to_onnx", BASE)}
+    ours, theirs = (f"{rough(taken[0])}–{rough(taken[-1])} s" for taken in ends.values())
+    who = f"to_onnx exports {len(exports)} real models"
+    return f"{who} in {ours}, {words.spoken(BASE)} in {theirs}"
 
 
 def finding(run: benchmark.Run) -> benchmark.Lines:
@@ -155,7 +157,9 @@ def files(run: benchmark.Run, model: str) -> list[dict[str, str]]:
 
 def draw(run: benchmark.Run) -> None:
     """The export of every model by every exporter, and who is not right."""
-    from exportlab.measure import real_dots  # here, because a change of the script's imports would make its run stale
+    from exportlab.measure import (
+        real_dots,
+    )  # here, because a change of the script's imports would make its run stale
 
     real_dots.draw(run)
 

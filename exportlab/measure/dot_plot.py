@@ -14,13 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LETTER = 0.62  # average width of a letter, relative to its height
-LINE = 1.35  # height of a line of text, relative to its size
-RIGHT, MASKED, NOT_RIGHT = "right at every size", "right except where a mask hides everything", "not right at every size"
+STEPS = [step * 10.0**power for power in range(-3, 5) for step in (1, 3)]
+RIGHT, MASKED, NOT_RIGHT = "right at every size", "right except where a mask hides everything", "not right"
 SIGNS: Mapping[str, dict[str, Any]] = {
     RIGHT: {"marker": "o"},
-    MASKED: {"marker": "o", "markerfacecolor": "none", "markeredgewidth": 2},
+    MASKED: {"marker": "o", "markerfacecolor": "#ffffff", "markeredgewidth": 2},
     NOT_RIGHT: {"marker": "x", "markeredgewidth": 2.5},
 }
+OPAQUE = {"facecolor": "#ffffff", "edgecolor": "none", "pad": 0.5}  # hides lines behind a text
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ def draw_dots(rows: Mapping[str, Row], joined: tuple[str, str], title: str, unit
         place -= lines[name]
     axes.set_ylim(place + 1.5, 2.6)
     values = [value for row in rows.values() for value in row.values.values()]
-    figures.scale_axis(axes.xaxis, values, True, unit)
+    figures.scale_axis(axes.xaxis, [min(values) * 0.8, *values, max(values) * 1.2], True, unit)
+    axes.set_xticks([tick for tick in STEPS if min(values) * 0.8 < tick < max(values) * 1.3])
     axes.set_yticks([] if layout() is NARROW else names, [] if layout() is NARROW else list(rows))
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -75,7 +77,7 @@ def legend(rows: Mapping[str, Row]) -> list[str]:
 def _lines(row: Row) -> float:
     """Return the height of a row in lines of text."""
     notes = len(_notes(row, layout().line - 4))
-    return 3.4 + notes if layout() is NARROW else max(3.0, notes + 0.6)
+    return 3.6 + notes if layout() is NARROW else max(2.6, notes + 0.6)
 
 
 def _height(lines: Mapping[str, float]) -> float:
@@ -97,14 +99,19 @@ def _draw_row(axes: Axes, place: float, title: str, row: Row, joined: tuple[str,
     for name, value in row.values.items():
         axes.plot([value], [place], color=colored[name], markersize=layout().size * 0.75, linestyle="none", **SIGNS[row.marks[name]])
         if name in joined:
-            _write(axes, (value, place - 0.55), figures.plain(value, unit), colored[name], size=small, ha="center")
+            _write(axes, (value, place - 0.55), f"{rough(value)} {unit}", colored[name], size=small, ha="center")
     beside = layout() is not NARROW
     if not beside:
         axes.text(0, place + 0.75, title, transform=axes.get_yaxis_transform(), fontsize=layout().size)
-    top = place if beside else place - 1.3
+    top = place if beside else place - 2.2
     for i, (line, name) in enumerate(_notes(row, 60 if beside else layout().line - 4)):
         at = (1.02 if beside else 0.0, top + 0.45 - i)
         _write(axes, at, line, colored[name], size=small, ha="left", transform=axes.get_yaxis_transform())
+
+
+def rough(value: float) -> str:
+    """Format a number with two digits: `0.37`, `4.4`, `30`."""
+    return figures.short(float(f"{value:.2g}"))
 
 
 def _write(axes: Axes, at: tuple[float, float], text: str, color: str, size: float, **how: Any) -> None:
@@ -121,19 +128,19 @@ def _name_dots(axes: Axes, row: Row, colored: Mapping[str, str]) -> None:
     sizes = {name: len(figures.shown(name)) * size * LETTER for name in places}
     centers = {name: min(max(place, sizes[name] / 2), width - sizes[name] / 2) for name, place in places.items()}
     level = levels({name: (centers[name] - sizes[name] / 2, centers[name] + sizes[name] / 2) for name in places})
-    base = 0.75 if layout() is not NARROW else 1.75
+    base = 0.75 if layout() is not NARROW else 1.95
     for name in places:
         at = (centers[name] / width, base + 0.85 * level[name])
-        axes.text(
-            *at, figures.shown(name), transform=axes.get_yaxis_transform(), color=figures.readable(colored[name]), fontsize=size, ha="center"
-        )
-        axes.plot([row.values[name]] * 2, [0.3, at[1] - 0.05], color=colored[name], linewidth=0.8, alpha=0.6)
+        axes.plot([row.values[name]] * 2, [0.3, at[1]], color=colored[name], linewidth=0.8, alpha=0.6)
+        how: Any = {"color": figures.readable(colored[name]), "fontsize": size, "ha": "center", "bbox": OPAQUE}
+        axes.text(*at, figures.shown(name), transform=axes.get_yaxis_transform(), **how)
 
 
 def levels(spans: Mapping[str, tuple[float, float]]) -> dict[str, int]:
-    """Return the lowest line for each span on which it overlaps no other."""
+    """Return for each span the lowest line on which it overlaps no other, the shortest span first."""
     found: dict[str, int] = {}
-    for name in sorted(spans, key=lambda name: spans[name]):
-        taken = {found[other] for other in found if spans[other][1] + 2 > spans[name][0]}
+    for name in sorted(spans, key=lambda name: spans[name][1] - spans[name][0]):
+        left, right = spans[name]
+        taken = {found[other] for other in found if spans[other][1] + 2 > left and right + 2 > spans[other][0]}
         found[name] = next(level for level in range(len(spans)) if level not in taken)
     return found
