@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import figures
+from .seconds import size_of
 from .timing import Timings
 
 if TYPE_CHECKING:
@@ -32,11 +33,15 @@ def draw_bar_panels(found: Values, title: str, unit: str) -> None:
     names = list(dict.fromkeys(name for group in found.values() for name in group))
     panels = figures.panels(title, len(found), height=1.1 + ROW * len(names))
     colored = figures.colors(names)
+    axes: Any
     for axes, (group, values) in zip(panels, found.items(), strict=True):
         for place, name in enumerate(names):
             draw_bar(axes, place, values.get(name, ()), colored[name], unit)
-        axes.set_title(group, fontsize=figures.SIZE)
-        axes.set_yticks([-place for place in range(len(names))], [figures.shown(name) for name in names] if axes is panels[0] else [])
+        axes.set_title(group, fontsize=size_of(axes))
+        axes.set_yticks(
+            [-place for place in range(len(names))],
+            [figures.shown(name) for name in names] if axes.get_subplotspec().is_first_col() else [],
+        )
         axes.set_ylim(0.6 - len(names), 0.6)
         axes.set_xlim(0, 1.6 * max(figures.spread(seen)[1] for seen in values.values()))
         axes.set_xticks([])

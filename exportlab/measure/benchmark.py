@@ -212,7 +212,7 @@ def write_finding(
     for place, both in enumerate(zip(wide, narrow, strict=True)):
         further_picture(picture, place).write_text(render_both(*both), encoding="utf-8")
     first, *others = lines
-    told = {"first": first, "others": others, "origin": origin, "titles": titles, "badge": badge}
+    told: dict[str, Any] = {"first": first, "others": others, "origin": origin, "titles": titles, "badge": badge}
     told["tables"] = [*map(describe_table, tables)]
     picture.with_suffix(".json").write_text(json.dumps(told, indent=1), encoding="utf-8")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import figures
 from .timing import Ratio, Timings
@@ -37,6 +37,17 @@ def _two_digits(value: float) -> str:
     return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
+def size_of(axes: Axes) -> float:
+    """Return the size of text in a plot, in points."""
+    return float(axes.xaxis.get_tick_params()["labelsize"])
+
+
+def is_narrow(axes: Axes) -> bool:
+    """Return whether the figure is drawn for a narrow screen."""
+    figure: Any = axes.get_figure()
+    return bool(figure.get_figwidth() < 6)
+
+
 def draw_layers(axes: Axes, found: ByLayers, *, title: str = "", unit: str = "s", names: Sequence[str] = ()) -> None:
     """Draw a line for each name over the number of layers, both axes linear, with its slope at the end.
 
@@ -52,8 +63,8 @@ def draw_layers(axes: Axes, found: ByLayers, *, title: str = "", unit: str = "s"
         axes.plot(list(points), values[1], color=colored[name], marker="o", markersize=4)
         axes.vlines(list(points), values[0], values[2], color=colored[name], linewidth=1.5)
         ends[name] = max(points), values[1][-1]
-    axes.set_title(title, fontsize=figures.SIZE)
-    axes.set_xlabel("layers", fontsize=figures.SIZE)
+    axes.set_title(title, fontsize=size_of(axes))
+    axes.set_xlabel("layers", fontsize=size_of(axes))
     axes.set_xticks(list(found))
     axes.grid(axis="y", alpha=0.3)
     axes.set_xlim(0, 1.02 * max(found))
@@ -68,10 +79,11 @@ def _write_slopes(
     """Write each name and its slope to the right of the axes, and a thin line from there to the end of its curve."""
     inside = axes.transData + axes.transAxes.inverted()
     at = {name: inside.transform(end) for name, end in ends.items()}
-    for name, height in figures.moved_apart({name: float(y) for name, (_, y) in at.items()}).items():
+    gap, between = (2 * figures.GAP, ":\n") if is_narrow(axes) else (figures.GAP, ": ")
+    for name, height in figures.moved_apart({name: float(y) for name, (_, y) in at.items()}, gap).items():
         steep = slopes[name]
-        text = f"{figures.shown(name)}: {spoken_time(steep.median)} a layer" if steep else figures.shown(name)
-        axes.text(1.05, height, text, transform=axes.transAxes, va="center", color=colored[name], fontsize=figures.SIZE)
+        text = f"{figures.shown(name)}{between}{spoken_time(steep.median)} a layer" if steep else figures.shown(name)
+        axes.text(1.05, height, text, transform=axes.transAxes, va="center", color=colored[name], fontsize=size_of(axes))
         axes.plot(
             [at[name][0], 1.04],
             [at[name][1], height],
@@ -100,7 +112,7 @@ def draw_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str], 
             axes.plot(statistics.median(seen), height, "o", color=colored[name], markersize=7)
     _label_models(axes, found, names, unit)
     _add_legend(axes, colored, missing=any(set(names) - set(timings.rounds[0]) for timings in found.values()))
-    axes.set_xlabel(title, fontsize=figures.SIZE)
+    axes.set_xlabel(title, fontsize=size_of(axes))
 
 
 def _label_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str], unit: str) -> None:
@@ -112,7 +124,7 @@ def _label_models(axes: Axes, found: Mapping[str, Timings], names: Sequence[str]
         for nth, name in enumerate(missing):
             axes.annotate(
                 "✕", (1, -place), xycoords=("axes fraction", "data"), xytext=(8 + 12 * nth, 0), textcoords="offset points",
-                va="center", color=colored[name], fontsize=figures.SIZE,
+                va="center", color=colored[name], fontsize=size_of(axes),
             )  # fmt: skip
 
 
@@ -123,5 +135,11 @@ def _add_legend(axes: Axes, colored: Mapping[str, str], missing: bool) -> None:
     entries = [Line2D([], [], marker="o", linestyle="", color=color, label=figures.shown(name)) for name, color in colored.items()]
     entries += [Line2D([], [], linestyle="", label=CROSS)] * missing
     axes.legend(
-        handles=entries, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False, fontsize=figures.SIZE - 1, handletextpad=0.2
+        handles=entries,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=2 if is_narrow(axes) else 3,
+        frameon=False,
+        fontsize=size_of(axes) - 1,
+        handletextpad=0.2,
     )
