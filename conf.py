@@ -85,7 +85,7 @@ html_theme_options = {
     "footer_end": ["stamp"],
 }
 html_sidebars = {
-    **dict.fromkeys(["index", "404", "docs/support", "docs/atlas", "docs/errors", "docs/doctor", "generated/errors/**"], []),
+    **{page: [] for page in ("index", "404", "docs/support", "docs/atlas", "docs/errors", "docs/doctor", "generated/errors/**")},
     "generated/gallery/**": ["recipe-sidebar.html"],
 }
 html_domain_indices = False
