@@ -5,6 +5,8 @@ usage: render_site.py [SPHINX_OPTION ...]
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -57,5 +59,15 @@ def run_sphinx(options: Sequence[str]) -> int:
     return subprocess.run([*command, str(ROOT), str(SITE)], check=False).returncode
 
 
+def fetch_runtime() -> None:
+    """Fetch what runs models in pages, if it is missing and npm is there. Without it, pages show stored results."""
+    if FETCHED.is_dir() or shutil.which("npm") is None:
+        return
+    command = ["make", "--no-print-directory", "web"]
+    if subprocess.run(command, cwd=ROOT, env={**os.environ, "npm_config_fetch_retries": "0"}, check=False).returncode:
+        print("site: npm could not fetch onnxruntime-web, so pages show stored results")
+
+
 if __name__ == "__main__":
+    fetch_runtime()
     sys.exit(main(sys.argv[1:]))

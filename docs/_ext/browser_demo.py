@@ -26,7 +26,7 @@ FRAME = """<div class="demo">
 <p class="sd-mt-2">The model that this lesson exports runs in the page. Pressing the button loads ONNX Runtime, 14 MB.</p>
 </div>"""
 ABSENT = """<div class="demo"><p>This site was built without ONNX Runtime for browsers, so the demo isn't available.
-To include it, run <code>make web</code> before <code>make site</code>.</p></div>"""
+<code>make site</code> fetches it with npm.</p></div>"""
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,4 +1,4 @@
-"""Publish ONNX Runtime for browsers in _static/ort/, if `make web` has downloaded it."""
+"""Publish ONNX Runtime for browsers in _static/ort/, if it has been downloaded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sphinx.util.logging import getLogger
 DIST = ROOT / "build/web/node_modules/onnxruntime-web/dist"
 FILES = ("ort.wasm.min.mjs", "ort-wasm-simd-threaded.mjs", "ort-wasm-simd-threaded.wasm")  # the smallest build with all operators
 
-ABSENT = "onnxruntime-web is missing (run make web, which needs npm): the pages show stored results instead of running models"
+ABSENT = "onnxruntime-web is missing (make site fetches it, if there is npm): the pages show stored results instead of running models"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

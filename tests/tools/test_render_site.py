@@ -89,3 +89,18 @@ def test_a_change_while_it_is_rendered_renders_it_again(rendered_by: Site, tmp_p
     page = tmp_path / "docs/new.md"
     assert render_site.main([], lambda _: page.write_text("written meanwhile", encoding="utf-8") * 0) == 0
     assert rendered_by() == [[]]
+
+
+@pytest.mark.parametrize(("npm", "present", "calls"), [(True, False, 1), (False, False, 0), (True, True, 0)])
+def test_the_runtime_of_browsers_is_fetched_where_it_is_missing_and_npm_is_there(
+    npm: bool, present: bool, calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, script in (("make", f'echo "$@" >> {tmp_path}/calls'), *([("npm", "")] if npm else [])):
+        program = tmp_path / name
+        program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(render_site, "FETCHED", tmp_path if present else tmp_path / "missing")
+    render_site.fetch_runtime()
+    made = tmp_path / "calls"
+    assert (made.read_text(encoding="utf-8").splitlines() if made.exists() else []) == ["--no-print-directory web"] * calls
