@@ -89,10 +89,10 @@ def shorten(block: nodes.literal_block) -> None:
 
 
 def remove_asserts(code: str) -> str:
-    """Return code without its asserts, which are in the download. A block with nothing else is returned unchanged."""
+    """Return code without its asserts, which are in the download. Code that does nothing else than define names keeps them."""
     body = ast.parse(code).body
     asserts = list(find_asserts(body))
-    if len(asserts) == len(body) and all(statement in asserts for statement in body):
+    if not any(isinstance(statement, (ast.Expr, ast.For, ast.With)) for statement in body if statement not in asserts):
         return code
     gone = {line for statement in asserts for line in range(statement.lineno, (statement.end_lineno or 0) + 1)}
     kept = [line for number, line in enumerate(code.splitlines(), 1) if number not in gone]

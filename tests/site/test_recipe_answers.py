@@ -73,8 +73,10 @@ def test_asserts_are_removed_with_the_loops_that_contain_nothing_else() -> None:
     assert "\n\n\n\n" not in shown
 
 
-def test_a_cell_of_asserts_is_shown() -> None:
-    assert remove_asserts("assert x\nassert y") == "assert x\nassert y"
+@pytest.mark.parametrize("cell", ["assert x\nassert y", "y = x + 1\nassert y"])
+def test_asserts_are_shown_where_they_are_all_that_a_cell_does(cell: str) -> None:
+    assert remove_asserts(cell) == cell
+    assert "assert" not in remove_asserts(f"{cell}\nx")
 
 
 def test_the_code_of_a_figure_is_folded() -> None:
