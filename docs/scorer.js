@@ -16,7 +16,6 @@ var firstPages = [
   [/^generated\/benchmarks\//, 18],
   [/^docs\/(support|outcomes|doctor|to_onnx)/, 10],
   [/^generated\/errors\//, -5],
-  [/^docs\/glossary$/, -40],
 ];
 
 // How much of a query stands in the name of a page.

@@ -1,4 +1,4 @@
-"""Complete autodoc for the API pages: links to the source, and parameters in the order of the signature."""
+"""Complete autodoc for the API pages: links to the source, parameters in the order of the signature, and folded members of classes."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx.ext.linkcode" if repository() else "sphinx.ext.viewcode")
     app.config.linkcode_resolve = address_of
     app.connect("object-description-transform", sort_parameters, priority=AFTER_AUTODOC)
+    app.connect("object-description-transform", fold_members, priority=AFTER_AUTODOC)
     app.connect("html-page-context", lead_back)
     return {"parallel_read_safe": True}
 
@@ -59,6 +60,17 @@ def sort_parameters(app: Sphinx, domain: str, kind: str, content: addnodes.desc_
     order = [name.astext() for each in content.parent.findall(addnodes.desc_parameter) for name in each.findall(addnodes.desc_sig_name)]
     for fields in content.findall(nodes.field_list):
         fields.children.sort(key=lambda field: place_of(field, order))
+
+
+def fold_members(app: Sphinx, domain: str, kind: str, content: addnodes.desc_content) -> None:
+    """Fold the members of a class behind a line with their names. A link to a member opens it."""
+    members = [child for child in content.children if isinstance(child, addnodes.desc)]
+    if kind != "class" or not members:
+        return
+    names = ", ".join(f"<code>{name.astext()}</code>" for member in members for name in list(member.findall(addnodes.desc_name))[:1])
+    opening = nodes.raw("", f'<details class="members"><summary>{names}</summary>', format="html")
+    content.children = [child for child in content.children if child not in members]
+    content += [opening, *members, nodes.raw("", "</details>", format="html")]
 
 
 def place_of(field: nodes.Node, order: list[str]) -> int:

@@ -33,6 +33,14 @@ def test_starred_parameters_have_their_place() -> None:
     assert [api_pages.place_of(field, ["model", "args", "kwargs"]) for field in content.findall(nodes.field)] == [2, 1, 0]
 
 
+def test_the_members_of_a_class_are_folded_behind_their_names() -> None:
+    member = addnodes.desc("", addnodes.desc_signature("", "", addnodes.desc_name("", "check")), addnodes.desc_content(""))
+    content = addnodes.desc_content("", nodes.paragraph("", "A report."), member, nodes.paragraph("", "More."))
+    api_pages.fold_members(None, "py", "class", content)  # type: ignore[arg-type]
+    told = [node.astext() for node in content.children]
+    assert told == ["A report.", "More.", '<details class="members"><summary><code>check</code></summary>', member.astext(), "</details>"]
+
+
 def test_an_object_leads_to_its_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
     import exportlab  # noqa: F401 - what is looked up
 
