@@ -14,9 +14,12 @@ from pathlib import Path
 from browser.chromium import Page, opened
 from browser.hosting import served
 
+sys.path.append(str(Path(__file__).parents[1] / "docs/_ext"))
+from redirects import REDIRECTS
+
 WIDE, NARROW = 1280, 390
 # A table scrolls in its own box at 390 px.
-SCROLLS = ("docs/atlas", "docs/support", "docs/to_onnx", "docs/versions", "genindex", "tutorials/205")
+SCROLLS = ("docs/atlas", "docs/outcomes", "docs/support", "docs/to_onnx", "docs/versions", "genindex", "tutorials/205")
 LOADED = "document.readyState == 'complete' && location.href == {address}"
 # A line of code that doesn't fit scrolls, and the keyboard reaches its block. It doesn't wrap, which would hide indents and columns.
 CLIPPED = """[...document.querySelectorAll("main pre")].filter(it => it.scrollWidth > it.clientWidth + 1)
@@ -51,8 +54,9 @@ def name_of(address: str) -> str:
 
 def problems(site: Path, part: str) -> Iterator[str]:
     """Yield a line for each thing wrong with the pages whose path has `part` in it."""
-    paths = [path for path in site.rglob("*.html") if "_static" not in path.parts and path.stem != "sg_execution_times"]
-    names = sorted(path.relative_to(site).as_posix() for path in paths)
+    moved = {f"{page}.html" for page in REDIRECTS}
+    paths = [path for path in site.rglob("*.html") if "_static" not in path.parts]
+    names = sorted({path.relative_to(site).as_posix() for path in paths} - moved)
     with served(site) as root, opened("about:blank") as page:
         yield from find_layout_problems(page, [root + name for name in names if part in name])
 
