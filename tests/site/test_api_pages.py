@@ -44,7 +44,7 @@ def test_the_members_of_a_class_are_folded_behind_their_names() -> None:
 def test_an_object_leads_to_its_first_line(monkeypatch: pytest.MonkeyPatch) -> None:
     import exportlab  # noqa: F401 - what is looked up
 
-    monkeypatch.setattr(api_pages, "repository", lambda: "https://git.example/o/n/")
+    monkeypatch.setattr(api_pages, "repository", lambda: "https://git.example/o/n")
     address = api_pages.address_of("py", {"module": "exportlab", "fullname": "verify"}) or ""
     file, _, line = address.removeprefix("https://git.example/o/n/blob/main/").partition("#L")
     assert (ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].startswith("def verify(")

@@ -53,5 +53,5 @@ def test_random_programs_are_counted_by_exporter(tmp_path: Path) -> None:
 
 def test_the_page_is_linked_from_the_zero_of_the_heatmap_and_from_the_matrix() -> None:
     drawn = support_matrix.render_heatmap(sweep_of(*RECORDS), cases("mlp"), "docs/")
-    assert '<a href="docs/wrong.html" aria-label="to_onnx: 0 of 1 silently wrong">0/1</a>' in drawn
+    assert '<a href="docs/wrong.html" aria-label="0/1, to_onnx: 0 of 1 silently wrong">0/1</a>' in drawn
     assert "{doc}`wrong`" in (ROOT / "docs/support.md").read_text(encoding="utf-8")
