@@ -5,8 +5,10 @@ The page is a self-contained file. The support matrix of the site uses the same 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from ...cases import Case, registered
 from ...defaults import MODES
 from ...exporters.display_names import spoken
 from ...outcomes import Mark, Outcome
+from ...printable import one_line
 from ...show.templates import environment
 from ..changes import find_worst_record
 from ..records import Record
@@ -116,13 +119,19 @@ def render_template(template: str, **values: Any) -> str:
 
 @cache
 def environment_of(folder: Path) -> Environment:
-    """Return the Jinja environment of a folder, with the filters `marked_up` for docstrings and `spoken` for exporters."""
+    """Return the Jinja environment of a folder. Its filters are `marked_up` for docstrings, `breakable` for names, `spoken` for exporters."""
     from markupsafe import Markup
 
     made = environment(folder, trim=True)
     made.filters["marked_up"] = lambda text: Markup(marked_up(text))
+    made.filters["breakable"] = lambda name: Markup(breakable(name))
     made.filters["spoken"] = spoken
     return made
+
+
+def breakable(name: str) -> str:
+    """Return a name as HTML that lines break between its words: `unet_<wbr>block`, `diffusers.<wbr>Autoencoder<wbr>KL`."""
+    return re.sub(r"(?<=[_.])(?=\w)|(?<=[a-z])(?=[A-Z])", "<wbr>", escape(one_line(name)))
 
 
 def colors() -> str:

@@ -109,6 +109,12 @@ def test_a_row_has_a_cell_for_every_exporter_and_mode_that_ran() -> None:
     ]
 
 
+def test_a_name_breaks_between_its_words_and_is_escaped() -> None:
+    assert page.breakable("timm.unet_block") == "timm.<wbr>unet_<wbr>block"
+    assert page.breakable("diffusers.AutoencoderKL") == "diffusers.<wbr>Autoencoder<wbr>KL"
+    assert page.breakable("<b>_") == "&lt;b&gt;_"
+
+
 def test_what_a_cell_opens() -> None:
     made = cells.data(sweep_of(*RECORDS).runs, cases("mlp", "branch_on_value"))
     found = json.loads(made.removeprefix("window.matrixTexts = ").removesuffix(";\n"))
