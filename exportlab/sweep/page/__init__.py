@@ -119,7 +119,7 @@ def render_template(template: str, **values: Any) -> str:
 
 @cache
 def environment_of(folder: Path) -> Environment:
-    """Return the Jinja environment of a folder. Its filters are `marked_up` for docstrings, `breakable` for names, `spoken` for exporters."""
+    """Return the Jinja environment of a folder, with filters for docstrings, names and exporters."""
     from markupsafe import Markup
 
     made = environment(folder, trim=True)
