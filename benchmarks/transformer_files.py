@@ -73,12 +73,10 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     slower = [model for model, ratio in ratios.items() if ratio.differs and ratio.median > 1]
     faster = [model for model, ratio in ratios.items() if ratio.differs and ratio.median < 1]
     model, times = [*run.times.items()][-1]
-    taken = {
-        name: figures.plain(1000 * times.median(name), "ms") for name in ("eager", OFFICIAL, OURS)
-    }
+    taken = {name: figures.plain(1000 * times.median(name), "ms") for name in ("eager", OFFICIAL)}
     left = "; ".join(f"{who} ({why})" for who, why in run.facts["left out"].items()) or "nothing"
     return (
-        f"One call ({model}) takes {taken['eager']} in eager mode, {taken[OFFICIAL]} with {words.spoken(OFFICIAL)}'s file in ONNX Runtime and {taken[OURS]} with to_onnx's at opset 23",
+        f"One call ({model}) takes {taken['eager']} in eager mode, and {taken[OFFICIAL]} with {words.spoken(OFFICIAL)}'s file in ONNX Runtime",
         f"beside the fastest file of torch.onnx.export, to_onnx's at opset 23 is faster for {len(faster)} of {len(ratios)} calls and slower for {len(slower)}",
         *(
             f"{model}: {ratio} beside {words.spoken(others(run[model])[0])}; fastest of all: {first_of(run[model])}"

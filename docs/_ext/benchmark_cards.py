@@ -40,9 +40,9 @@ def wrong_differences(run: Run) -> Bars:
     """Return in how many of 100 comparisons of equals a difference of over 5 % or a significant one was seen."""
     rounds = run.facts["rounds"]
     ways = {
-        "means, in sequence": "all of A, then all of B",
-        "our rule, wall clock": "by turns",
-        "our rule, CPU clock": "by turns, processor's clock",
+        "means": "all of A, then all of B",
+        "rule, wall clock": "by turns",
+        "rule, CPU clock": "by turns, processor's clock",
     }
     return {name: float(count_wrong(run, way, rounds, by_rule=place > 0)) for place, (name, way) in enumerate(ways.items())}
 

@@ -137,12 +137,13 @@ class FindingFirst(SphinxTransform):
         section = next(self.document.findall(nodes.section))
         title, *rest = section.children
         shown = [node for node in rest if title_of(node) in SHOWN]
+        end = [node for part in shown for node in take(part, addnodes.only)]
         introduction = next((node for node in rest if isinstance(node, nodes.paragraph)), None)
         folded = [node for node in rest if node is not introduction and node not in shown]
         parts = [self.build_part(name, part) for name, part in PARTS.get(page.name, {}).items() if self.find_json(name).exists()]
         lead = [*self.build_lead(page.name), *filter(None, [introduction])]
         section.children = []
-        section += [title, *lead, *shown, *self.build_rest(page.name), *parts, *fold(folded)]
+        section += [title, *lead, *shown, *self.build_rest(page.name), *parts, *fold(folded), *end]
 
     def find_json(self, name: str) -> Path:
         """Return the file with the finding of a benchmark."""
@@ -209,6 +210,14 @@ class FindingFirst(SphinxTransform):
         found = self.read(name)
         tables = [html(f"<details><summary>{escape(t['title'])}</summary>{t['pivot'] or t['html']}</details>") for t in found["tables"]]
         return head(part.title, [*self.build_lead(name, part.figure, part.line), build_list(found["others"][part.line :]), *tables])
+
+
+def take(part: nodes.Element, kind: type[nodes.Node]) -> list[nodes.Node]:
+    """Remove the children of a kind, and return them: the downloads at the end of the gallery's page are in its last section."""
+    found = [child for child in part.children if isinstance(child, kind)]
+    for child in found:
+        part.remove(child)
+    return found
 
 
 def title_of(node: nodes.Node) -> str:

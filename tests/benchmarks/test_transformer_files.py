@@ -25,8 +25,8 @@ def test_our_newest_file_is_held_against_the_best_of_the_others(headline: Callab
     check(
         headline("transformer_files"),
         [
-            f"One call ({list(seen)[-1]}) takes {last['eager']:.9f} ms in eager mode, {last['dynamo']:.9f} ms "
-            f"with torch.onnx.export's file in ONNX Runtime and {last['to_onnx, opset 23']:.9f} ms with to_onnx's at opset 23",
+            f"One call ({list(seen)[-1]}) takes {last['eager']:.9f} ms in eager mode, and {last['dynamo']:.9f} ms "
+            f"with torch.onnx.export's file in ONNX Runtime",
             f"beside the fastest file of torch.onnx.export, to_onnx's at opset 23 is faster for {faster} of {len(seen)} calls "
             f"and slower for {slower}",
             *(f"{m}: {verdict(beside[m])} beside {named(best[m])}; fastest of all: {fastest(row)}" for m, row in seen.items()),

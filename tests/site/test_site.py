@@ -134,7 +134,7 @@ def test_each_chart_has_up_to_five_bars_whose_names_and_numbers_fit(name: str) -
     run = benchmark.stored(name)
     bars = benchmark_cards.CHARTS[name].values(run)
     assert 3 <= len(bars) <= 5
-    assert max(map(len, map(figures.shown, bars))) <= 20
+    assert max(map(len, map(figures.shown, bars))) <= 17
     drawn = ET.fromstring(benchmark_cards.chart_of(name))
     assert len(list(drawn.iter("rect"))) == len(bars)
 
