@@ -43,7 +43,7 @@ def draw(run: benchmark.Run) -> None:
 
     found = bar_panels.values_of({f"{size} of weights": seen for size, seen in run.times.items()})
     title = "Peak memory of export and save, the model included; ✕: one file cannot be saved"
-    bar_panels.draw_bar_panels(found, title, "B")
+    bar_panels.draw_bar_panels(found, title, "B", one_scale=True)
 
 
 def table(run: benchmark.Run) -> list[tables.Table]:

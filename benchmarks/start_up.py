@@ -55,7 +55,8 @@ def draw(run: benchmark.Run) -> None:
     from exportlab.measure import bar_panels
 
     found = bar_panels.values_of({model: run[f"{model}, in all"] for model in run.facts["models"]})
-    bar_panels.draw_bar_panels(found, "Import, load and first call in a new process, seconds", "s")
+    title = "Import, load and first call in a new process, seconds"
+    bar_panels.draw_bar_panels(found, title, "s", one_scale=True)
 
 
 def draw_parts(run: benchmark.Run) -> None:

@@ -24,15 +24,16 @@ def values_of(found: Mapping[str, Timings], names: Sequence[str] = (), factor: f
     }
 
 
-def draw_bar_panels(found: Values, title: str, unit: str) -> None:
+def draw_bar_panels(found: Values, title: str, unit: str, one_scale: bool = False) -> None:
     """Draw a panel for each group on a linear axis from 0. A cross stands for a name without values.
 
     Args:
         title: what the bars are. unit: of the values, as for `figures.plain`; it is written at the numbers only if it is `B`.
+        one_scale: whether lengths can be compared between panels.
     """
     names = list(dict.fromkeys(name for group in found.values() for name in group))
     panels = figures.panels(title, len(found), height=1.1 + ROW * len(names))
-    colored = figures.colors(names)
+    colored, longest = figures.colors(names), {group: find_longest(values) for group, values in found.items()}
     axes: Any
     for axes, (group, values) in zip(panels, found.items(), strict=True):
         for place, name in enumerate(names):
@@ -43,10 +44,15 @@ def draw_bar_panels(found: Values, title: str, unit: str) -> None:
             [figures.shown(name) for name in names] if axes.get_subplotspec().is_first_col() else [],
         )
         axes.set_ylim(0.6 - len(names), 0.6)
-        axes.set_xlim(0, 1.6 * max(figures.spread(seen)[1] for seen in values.values()))
+        axes.set_xlim(0, 1.6 * (max(longest.values()) if one_scale else longest[group]))
         axes.set_xticks([])
         axes.tick_params(axis="y", length=0)
         axes.spines["bottom"].set_visible(False)
+
+
+def find_longest(values: Mapping[str, Sequence[float]]) -> float:
+    """Return the highest median of a panel."""
+    return max(figures.spread(seen)[1] for seen in values.values())
 
 
 def draw_bar(axes: Axes, place: int, seen: Sequence[float], color: str, unit: str) -> None:

@@ -161,6 +161,14 @@ def test_the_page_on_measurement_says_how_the_comparison_is_kept_fair() -> None:
     assert "we fixed ``to_onnx`` where this site showed it to be wrong or slow" in said
 
 
+def test_the_downloads_stay_at_the_end_of_the_page(read: Callable[[], nodes.document], tmp_path: Path) -> None:
+    folder = tmp_path / "generated/benchmarks"
+    (folder / "a.rst").write_text(PAGE + LIMITS + "\n.. only:: html\n\n   Download it.\n")
+    (folder / "images/finding_a.svg").write_text("<svg/>")
+    (folder / "images/finding_a.json").write_text(json.dumps(FINDING))
+    assert next(read().findall(nodes.section)).children[-1].astext() == "Download it."
+
+
 def test_the_findings_of_other_scripts_are_sections_of_a_page(
     read: Callable[[], nodes.document], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,10 @@ def test_bars_have_numbers_and_crosses() -> None:
     assert [text.get_text() for text in first.texts] == ["1,100", "2,000"]
     assert [text.get_text() for text in second.texts] == ["1,900", "✕"]
     assert first.get_xlim()[0] == second.get_xlim()[0] == 0
+    assert first.get_xlim() != second.get_xlim()
+    bar_panels.draw_bar_panels(values, "One export, milliseconds", "ms", one_scale=True)
+    first, second = pyplot.gcf().axes
+    assert first.get_xlim() == second.get_xlim()
 
 
 def test_the_best_and_what_does_not_differ_from_it_are_bold() -> None:
