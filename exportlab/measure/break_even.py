@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..show.table import Table, table
 from . import figures, words
 from .benchmark import Run
 from .dot_plot import OPAQUE
-from .layout import NARROW, layout
+from .layout import LEAST, NARROW, layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -153,7 +153,7 @@ def draw(run: Run) -> None:
     for axes, model in zip(panels.flat, models, strict=True):
         found = ways(run, model)
         draw_panel(axes, model, {name: found[name] for name in DRAWN if name in found})
-    panels.flat[-1].set_xlabel("calls", fontsize=9)
+    panels.flat[-1].set_xlabel("calls", fontsize=LEAST)
 
 
 def draw_panel(axes: Axes, model: str, found: Mapping[str, Way]) -> None:
@@ -186,7 +186,7 @@ def _limit(axes: Axes, found: Mapping[str, Way], labels: int) -> None:
 
 def _line_share() -> float:
     """Return the height of a line of text, relative to that of a panel."""
-    return 9 * 1.35 / (2.05 * 72)
+    return LEAST * 1.35 / (2.05 * 72)
 
 
 def _scale(axes: Axes) -> None:
@@ -200,7 +200,7 @@ def _scale(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.0f}"))
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_minor_locator(NullLocator())
-    axes.tick_params(labelsize=9)
+    axes.tick_params(labelsize=LEAST)
     axes.yaxis.tick_right()
     axes.spines[["top", "left"]].set_visible(False)
     axes.grid(alpha=0.2)
@@ -226,7 +226,7 @@ def _circle(axes: Axes, found: Mapping[str, Way], crossings: Mapping[str, float]
         axes.plot([at, at], [foot, seconds], color=colored[name], linewidth=0.8, alpha=0.7)
         axes.plot([at], [seconds], "o", color=colored[name], markerfacecolor="none", markersize=8, markeredgewidth=1.8)
         told = label(*found[name].ahead(found[EAGER]), short=layout() is NARROW)
-        how = {"color": figures.readable(colored[name]), "fontsize": 9, "bbox": OPAQUE, "ha": "right" if late else "left"}
+        how: Any = {"color": figures.readable(colored[name]), "fontsize": LEAST, "bbox": OPAQUE, "ha": "right" if late else "left"}
         axes.annotate(told, (at, foot), xytext=(-3 if late else 3, 0), textcoords="offset points", va="center", **how)
 
 
@@ -245,5 +245,5 @@ def _name_lines(axes: Axes, found: Mapping[str, Way], colored: Mapping[str, str]
         who = DRAWN[name].split(",")[0] if layout() is NARROW else DRAWN[name]
         told = f"{who}  {figures.short(float(f'{found[name].first:.2g}'))} s"
         axes.plot([-0.025, 0], [place, places[name]], color=colored[name], linewidth=0.8, transform=axes.transAxes, clip_on=False)
-        how = {"va": "center", "ha": "right", "fontsize": 9, "color": figures.readable(colored[name])}
+        how: Any = {"va": "center", "ha": "right", "fontsize": LEAST, "color": figures.readable(colored[name])}
         axes.text(-0.03, place, told, transform=axes.transAxes, **how)

@@ -8,7 +8,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from . import figures
-from .layout import NARROW, layout
+from .layout import LEAST, NARROW, layout
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +92,7 @@ def _notes(row: Row, width: int) -> list[tuple[str, str]]:
 
 
 def _draw_row(axes: Axes, place: float, title: str, row: Row, joined: tuple[str, str], colored: Mapping[str, str], unit: str) -> None:
-    small = layout().size - 2 if layout().size > 10 else layout().size
+    small = max(layout().size - 2, LEAST)
     axes.axhline(place, color="#777777", alpha=0.25, linewidth=1)
     ends = [row.values[name] for name in joined if name in row.values]
     axes.plot(ends, [place] * len(ends), color="#777777", linewidth=2)
@@ -120,9 +120,11 @@ def _write(axes: Axes, at: tuple[float, float], text: str, color: str, size: flo
 
 def _name_dots(axes: Axes, row: Row, colored: Mapping[str, str]) -> None:
     """Name the dots of the first row, in as many lines as they need."""
-    size = layout().size - 1
-    axes.figure.draw_without_rendering()  # fixes the scale of the axis
-    box, dots = axes.get_window_extent(), 72 / axes.figure.dpi
+    size = layout().small
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()  # fixes the scale of the axis
+    box, dots = axes.get_window_extent(), 72 / figure.dpi
     width = box.width * dots
     places = {name: (axes.transData.transform((value, 0))[0] - box.x0) * dots for name, value in row.values.items()}
     sizes = {name: len(figures.shown(name)) * size * LETTER for name in places}

@@ -160,7 +160,7 @@ def stacks(axes: Axes, rows: Mapping[str, Named], *, title: str = "", unit: str 
         note(axes, start, -place, plain(start, unit), "#333333")
     axes.legend(
         [axes.barh(0, 0, color=colored[name]) for name in colored], list(colored), loc="lower left", bbox_to_anchor=(0, 1),
-        ncols=3, frameon=False, fontsize=layout().size - 1, handlelength=1, columnspacing=1,
+        ncols=3, frameon=False, fontsize=layout().small, handlelength=1, columnspacing=1,
     )  # fmt: skip
     totals = [sum(spread(seen)[1] for seen in parts.values()) for parts in rows.values()]
     across(axes, rows, [0, *totals], title, unit, False)
@@ -290,7 +290,7 @@ def entitle(finding: str) -> None:
 
 def note(axes: Axes, x: float, y: float, text: str, color: str) -> None:
     """Write a short text to the right of a point."""
-    axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=readable(color), fontsize=layout().size - 1)
+    axes.annotate(text, (x, y), xytext=(5, 0), textcoords="offset points", va="center", color=readable(color), fontsize=layout().small)
 
 
 def write_side_labels(axes: Axes, places: Mapping[str, float], colored: Mapping[str, str]) -> None:

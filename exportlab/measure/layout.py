@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from textwrap import fill
 
+LEAST = 9.0  # points of any text; 12 pixels where a figure has its original size
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -25,6 +27,11 @@ class Layout:
     line: int
     label: int
     ticks: int
+
+    @property
+    def small(self) -> float:
+        """The size of notes, in points."""
+        return max(self.size - 1, LEAST)
 
     def title(self, text: str) -> str:
         """Wrap a title."""

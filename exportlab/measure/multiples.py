@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from . import figures
-from .layout import NARROW, layout
+from .layout import LEAST, NARROW, layout
 from .timing import Timings
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 Points = Mapping[int, Timings]  # by batch
 Rows = dict[str, dict[int, tuple[float, float, float]]]  # by name and batch: the lowest, the median and the highest µs per row
-COLUMNS, SMALL = 3, 9.0  # in a narrow layout; size of text in the panels
+COLUMNS = 3  # in a narrow layout
 
 
 def draw_multiples(groups: Mapping[str, Points], title: str, base: str) -> None:
@@ -32,20 +33,20 @@ def draw_multiples(groups: Mapping[str, Points], title: str, base: str) -> None:
     figure, axes = pyplot.subplots(
         len(seen) * deep,
         columns,
-        figsize=(now.width, len(seen) * deep * 1.62),
+        figsize=(now.width, len(seen) * deep * (1.62 if now is NARROW else 1.85)),
         sharex=True,
         sharey=True,
         squeeze=False,
         layout="constrained",
     )
-    figure.suptitle(now.title(title), fontsize=now.size + (now.size > SMALL))
+    figure.suptitle(now.title(title), fontsize=now.size + (now.size > LEAST))
     for place, (group, rows) in enumerate(seen.items()):
         panels = list(axes[place * deep : (place + 1) * deep].flat)
         for panel, name in zip(panels, names, strict=False):
             _draw_panel(panel, rows, name, base)
         for empty in panels[len(names) :]:
             empty.set_visible(False)
-        panels[0].set_ylabel(f"{group}\nµs per row", fontsize=SMALL)
+        panels[0].set_ylabel(f"{group}\nµs per row", fontsize=LEAST)
     _scale(list(axes.flat), seen)
 
 
@@ -70,16 +71,17 @@ def by_speed(rows: Rows, base: str) -> list[str]:
 
 def _draw_panel(axes: Axes, rows: Rows, name: str, base: str) -> None:
     color = figures.colors(rows)[name]
-    for other in rows:
-        if other not in (name, base):
-            axes.plot(*_medians(rows[other]), color="#777777", alpha=0.35, linewidth=1)
+    others = [_medians(points) for other, points in rows.items() if other not in (name, base)]
+    gap = ([math.nan], [math.nan])  # between the lines of one path
+    joined = [[value for line in others for value in [*line[axis], *gap[axis]]] for axis in (0, 1)]
+    axes.plot(*joined, color="#777777", alpha=0.35, linewidth=1)
     axes.plot(*_medians(rows[base]), color="#333333", linestyle="--", linewidth=1.2)
     axes.plot(*_medians(rows[name]), color=color, linewidth=2, marker="o", markersize=3.5)
-    for batch, (low, _, high) in rows[name].items():
-        axes.plot([batch, batch], [low, high], color=color, linewidth=1)
+    low, _, high = zip(*rows[name].values(), strict=True)
+    axes.vlines(list(rows[name]), low, high, color=color, linewidth=1)
     ends = [figures.short(float(f"{rows[name][batch][1]:.2g}")) for batch in (min(rows[name]), max(rows[name]))]
     told = figures.shown(name).replace("onnx.export", "onnx.\nexport")
-    axes.set_title(f"{told}\n{' → '.join(ends)} µs", fontsize=SMALL, color=figures.readable(color))
+    axes.set_title(f"{told}\n{' → '.join(ends)} µs", fontsize=LEAST, color=figures.readable(color))
     axes.spines[["top", "right"]].set_visible(False)
 
 
@@ -95,6 +97,6 @@ def _scale(panels: Sequence[Axes], seen: Mapping[str, Rows]) -> None:
         figures.scale_axis(axes.xaxis, batches, True, "")
         figures.scale_axis(axes.yaxis, values, True, "")
         axes.set_xticks([batches[0], batches[len(batches) // 2], batches[-1]])
-        axes.tick_params(labelsize=SMALL)
+        axes.tick_params(labelsize=LEAST)
         axes.grid(axis="y", alpha=0.25)
-    panels[-1].figure.supxlabel("batch", fontsize=SMALL)
+    panels[-1].figure.supxlabel("batch", fontsize=LEAST)

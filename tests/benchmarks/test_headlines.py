@@ -129,14 +129,21 @@ def test_latency(headline: Callable[[str], Lines]) -> None:
         for batch in (choose(int(t.split()[-1]) for t in seen if t.startswith(f"{model}, threads 1")) for choose in (min, max))
     ]
     won = []
-    for _, _, row in ends:
+    for _, batch, row in ends:
         ranked = sorted(row, key=lambda name: sorted(row[name])[len(row[name]) // 2])
         level = [named(name) for name in ranked[1:] if same(over(row[name], row[ranked[0]]))]
         share = statistics.median(over(row[ranked[0]], row["eager"]))
         apart = ", which do not differ from the first" * bool(level)
-        won.append(f"{all_of([named(ranked[0]), *level])}{apart}, and takes {share:.9f} times as long as eager")
-    told = [f"the {model} at batch {batch}: fastest is {who}" for (model, batch, _), who in zip(ends[:-1], won[:-1], strict=True)]
-    first = f"On one thread, the {ends[-1][0]} at batch {ends[-1][1]} runs fastest with {won[-1]}"
+        names = all_of([named(ranked[0]), *level])
+        ours, eager = (1e6 * statistics.median(row[name]) / batch for name in (ranked[0], "eager"))
+        won.append(
+            (
+                f"{names}{apart}, and takes {share:.9f} times as long as eager",
+                f"at batch {batch} with {names} ({ours:.9f} µs per row, eager {eager:.9f} µs)",
+            )
+        )
+    told = [f"the {model} at batch {batch}: fastest is {who}" for (model, batch, _), (who, _) in zip(ends[:-2], won[:-2], strict=True)]
+    first = f"The {ends[-1][0]} on one thread runs fastest {', '.join(row for _, row in won[-2:])}"
     writers = [over(row["to_onnx"], row["dynamo"]) for row in seen.values()]
     second = [over(row[f"{n}, 1 thread"], row[n]) for t, row in seen.items() if "threads 2" in t for n in ("eager", "to_onnx")]
     left = "; ".join(f"{who} ({why})" for who, why in facts["left out"].items()) or "nothing"

@@ -24,15 +24,22 @@ def fastest(seen: dict[str, dict[str, list[float]]]) -> str:
     return f"of {len(calls)} calls, the fastest, or no slower than that as far as was seen: {counts}"
 
 
+def seconds(exports: list[dict[str, list[float]]]) -> str:
+    medians = {name: sorted(statistics.median(row[name]) for row in exports) for name in ("to_onnx", OFFICIAL)}
+    ours, theirs = (f"{taken[0]:.9f}–{taken[-1]:.9f} s" for taken in medians.values())
+    return f"to_onnx exports {len(exports)} real models in {ours}, torch.onnx.export in {theirs}"
+
+
 def test_real_sizes(headline: Callable[[str], Lines]) -> None:
     seen, facts = rows("real_sizes")
     outcomes = list(facts["outcomes"].values())
     counts = Counter(name for row in outcomes for name in row if name != "eager" and row[name] == "ok")
     masked = Counter(name for row in outcomes for name in row if row[name] == MASKED)
     told = sorted(dict.fromkeys(n for row in outcomes for n in row if n != "eager"), key=lambda name: -counts[name])
-    lines = [f"Of {len(outcomes)} models of real size, these come out right: {all_of([f'{named(n)} {counts[n]}' for n in told])}"]
-    lines += [f"{MASKED}: {all_of([f'{named(n)} {masked[n]}' for n in outcomes[0] if masked[n]])}"] if masked else []
     exports = [row for title, row in seen.items() if title.startswith("export, ")]
+    lines = [seconds([row for row in exports if {"to_onnx", OFFICIAL} <= set(row)])]
+    lines += [f"of {len(outcomes)} models of real size, these come out right: {all_of([f'{named(n)} {counts[n]}' for n in told])}"]
+    lines += [f"{MASKED}: {all_of([f'{named(n)} {masked[n]}' for n in outcomes[0] if masked[n]])}"] if masked else []
     for name in ("to_onnx", "torchscript"):
         both = [over(row[name], row[OFFICIAL]) for row in exports if {name, OFFICIAL} <= set(row)]
         medians = sorted(map(statistics.median, both))
