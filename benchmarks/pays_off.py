@@ -95,10 +95,11 @@ models: dict[str, Build] = dict(zip(break_even.MODELS, (mlp, resnet50, bert_base
 # ----------------------
 #
 # Ways with a file load it. The others load the module with ``torch.load`` and prepare it in the same process: nothing for eager, an
-# export, or ``torch.compile``. Inductor's cache is empty, or contains this model (*cached*). OpenVINO reads its own file, which
+# export, or ``torch.compile``. Inductor's cache is empty, or contains this model (*with its cache*). OpenVINO reads its own file, which
 # ``openvino.convert_model`` made from a program of ``torch.export.export``, or an ONNX file.
 
 ONNXRUNTIME = """
+import onnxruntime
 def opened(path):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -107,12 +108,14 @@ def opened(path):
     return lambda: session.run(None, feeds)[0]
 """
 OPENVINO = """
+import openvino
 def opened(path):
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "ENABLE_CPU_PINNING": False}
     request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()
     return lambda: request.infer(arrays)[0]
 """
 TORCH = """
+import torch
 torch.set_num_threads(1)
 torch.set_grad_enabled(False)
 def tensors():
@@ -199,6 +202,7 @@ import numpy
 arrays = [numpy.load(f"{folder}/given{i}.npy") for i in range(int(sys.argv[4]))]
 """
 MEASURE = """
+import numpy
 mark("ready")
 answer = call()
 mark("first answer")

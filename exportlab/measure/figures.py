@@ -32,6 +32,7 @@ COLORS: Mapping[str, str] = {
 }
 FURTHER = ("#882255", "#56B4E9", "#44AA99", "#AA5577", "#6666BB", "#C0A000", "#335533", "#BB8899")  # for other names than exporters
 SIZE = 12  # points: readable on a phone, 390 pixels wide, in a figure of 8 inches
+LONG = 6  # characters of a tick's label of which only two fit in a narrow figure
 GAP = 0.085  # minimum distance of side labels, relative to the height of the plot
 BAR = 0.8  # height of a group of bars, relative to the row
 
@@ -74,7 +75,7 @@ def panels(title: str, count: int = 1, *, widths: Sequence[float] = (), height: 
     figure, axes = pyplot.subplots(
         count if below else 1,
         1 if below else count,
-        figsize=(now.width, height * now.size / SIZE * (count if below else 1)),
+        figsize=(now.width, height * now.height * (count if below else 1)),
         width_ratios=None if below else widths or [1] * count,
         squeeze=False,
         layout="constrained",
@@ -251,7 +252,9 @@ def scale_axis(axis: Any, values: Sequence[float], log: bool, unit: str, zero: b
         getattr(axis.axes, f"set_{axis.axis_name}scale")("log")
         margin = max((high / low) ** 0.05, 1.02)
         low, high = low / margin, high * margin
-        room = layout().ticks if axis.axis_name == "x" and len(axis.axes.figure.axes) == 1 else 4 if axis.axis_name == "x" else 8
+        room = (layout().ticks if len(axis.axes.figure.axes) == 1 else 4) if axis.axis_name == "x" else 8
+        if layout() is NARROW and axis.axis_name == "x" and len(plain(high, unit)) > LONG:
+            room = 2
         axis.set_ticks(list(values) if axis.axis_name == "x" and len(values) <= 7 and not unit else ticks(low, high, room))
         axis.set_minor_locator(NullLocator())
     else:

@@ -19,6 +19,7 @@ class Layout:
         width: of the figure, in inches.
         size: of text, in points.
         line: characters in a line of the title. label: characters in a line of a row's name.
+        height: of a figure, relative to the height that its function requests.
         ticks: the maximum number of ticks of a logarithmic x axis.
     """
 
@@ -26,6 +27,7 @@ class Layout:
     size: float
     line: int
     label: int
+    height: float
     ticks: int
 
     @property
@@ -42,8 +44,8 @@ class Layout:
         return fill(name, self.label, break_long_words=False)
 
 
-WIDE = Layout(8, 12, 88, 60, 8)
-NARROW = Layout(3.75, 9, 46, 17, 4)  # 360 pixels wide, its text 12 pixels high
+WIDE = Layout(8, 12, 88, 60, 1, 8)
+NARROW = Layout(3.75, 9, 46, 17, 0.85, 4)  # 360 pixels wide, its text 12 pixels high
 _current = ContextVar("_current", default=WIDE)
 
 

@@ -95,9 +95,9 @@ def test_what_pays_off(headline: Callable[[str], Lines]) -> None:
     model = models()[-1]
     found = medians_of(model)
     told = [ahead(found[name], found["eager"]) for name in ("to_onnx, exported", "dynamo, exported", "torch.compile")]
-    assert first == (
-        f"For {model}, an export by to_onnx is ahead of eager {told[0]}, an export by torch.onnx.export {told[1]} and torch.compile {told[2]}"
-    )
+    ours, theirs, compiled = told
+    named = f"an export by to_onnx is ahead of eager {ours}, an export by torch.onnx.export {theirs} and torch.compile {compiled}"
+    assert first == f"For {model}, {named}"
     for one, line in zip(models(), others, strict=False):
         ways = medians_of(one)
         assert {ahead(way, ways["eager"]) for name, way in ways.items() if name != "eager"} == {
