@@ -34,7 +34,6 @@ SHARE, LEAST = 5, 20.0  # a step gets a fifth of the total time, but at least 20
 STUCK = (Outcome.CAPTURE, Outcome.FROZEN, Outcome.NARROW)
 COPIES = ("torchscript",)  # exporters that make several copies of the weights
 NO_TIME = Failure("timeout", "TimeLimit: no time was left")
-Export = Callable[[Trial, Path, Tell], None]
 Failed = Callable[[Failure], Event | None]
 
 

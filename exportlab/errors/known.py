@@ -165,9 +165,9 @@ def recognise(message: BaseException | str, code: str | None = None) -> list[Kno
     return [error for error, is_sure in _found(said, extract_quoted_code(said) if code is None else code) if is_sure]
 
 
-def candidates(message: str, code: str | None = None) -> list[KnownError]:
+def candidates(message: str) -> list[KnownError]:
     """Return the known errors that a message may belong to, if the message alone doesn't identify the cause."""
-    found = _found(message, extract_quoted_code(message) if code is None else code)
+    found = _found(message, extract_quoted_code(message))
     sure = [error for error, is_sure in found if is_sure]
     return [error for error in dict.fromkeys([*(error for error, _ in found), *_kin(message)]) if error not in sure]
 
