@@ -110,7 +110,8 @@ def opened(path):
 OPENVINO = """
 import openvino
 def opened(path):
-    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1, "ENABLE_CPU_PINNING": False}
+    settings = {"INFERENCE_PRECISION_HINT": "f32", "INFERENCE_NUM_THREADS": 1}
+    settings["ENABLE_CPU_PINNING"] = False
     request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()
     return lambda: request.infer(arrays)[0]
 """
