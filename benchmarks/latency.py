@@ -62,19 +62,18 @@ def counted(ratios: list[timing.Ratio], what: str) -> str:
 def summary(run: benchmark.Run, model: str) -> str:
     """The fastest at the ends on one thread, with microseconds per row."""
     found = points(run, model, 1)
-    ends = [
-        f"at batch {batch} {leaders(found[batch], batch)}" for batch in (min(found), max(found))
-    ]
+    ends = (leaders(run, model, batch) for batch in (min(found), max(found)))
     return f"The {model} on one thread runs fastest {', '.join(ends)}"
 
 
-def leaders(times: timing.Timings, batch: int) -> str:
+def leaders(run: benchmark.Run, model: str, batch: int) -> str:
     """The fastest and all that do not differ from it, with its time per row and eager's."""
+    times = points(run, model, 1)[batch]
     first, *others = over_fastest(times).items()
     level = [words.spoken(name) for name, ratio in others if not ratio.differs]
     ours, eager = (figures.short(1e6 * times.median(name) / batch) for name in (first[0], EAGER))
     names = words.listed([words.spoken(first[0]), *level])
-    return f"with {names} ({ours} µs per row, eager {eager} µs)"
+    return f"at batch {batch} with {names} ({ours} µs per row, eager {eager} µs)"
 
 
 def finding(run: benchmark.Run) -> benchmark.Lines:

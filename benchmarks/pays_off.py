@@ -290,7 +290,7 @@ def one_round(number: int, folder: Path) -> dict[str, dict[str, float]]:
 # Rounds
 # ------
 #
-# The ways take turns, and each round begins with a different one. No round starts after four minutes of measurement.
+# The measurements are interleaved, and each round begins with a different way. No round starts after four minutes of measurement.
 
 ROUNDS, SECONDS = 1 if page.quick else 3, 240
 seen: dict[str, list[dict[str, dict[str, float]]]] = {model: [] for model in wanted}
