@@ -37,6 +37,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     return (
         break_even.headline(run, models[-1]),
         *(break_even.summary(run, model) for model in models),
+        f"rounds, each with a process for each way: {run.rounds}",
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
         *([f"left out: {left}"] if left else []),
     )

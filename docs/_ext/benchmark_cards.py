@@ -73,6 +73,9 @@ CHARTS: Mapping[str, Chart] = {
     "memory": Chart("peak for 1.02 GB of weights", "MB", "1.02 GB", ("dynamo", "to_onnx", "to_onnx, one file")),
     "graph_size": Chart("nodes of all models that all get right", "", bars=nodes_in_all),
     "latency": Chart("transformer, one row", "ms", "transformer, threads 1, batch 1", ("eager", "aoti", "openvino", "dynamo", "to_onnx")),
+    "pays_off": Chart(
+        "first answer of BERT-base", "s", "BERT-base, first answer", ("dynamo", "openvino", "eager", "executorch", "torch.compile")
+    ),
     "start_up": Chart(
         "first answer of the transformer", "s", "transformer, in all", ("dynamo", "to_onnx", "openvino", "torch.export", "executorch")
     ),

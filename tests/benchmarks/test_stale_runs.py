@@ -9,7 +9,7 @@ import pytest
 
 from exportlab.measure import benchmark, sources
 
-STALE = frozenset({"latency", "pays_off", "real_sizes"})  # runs that are older than their code, shown by a badge on their pages
+STALE = frozenset({"latency", "real_sizes"})  # runs that are older than their code, shown by a badge on their pages
 NAMES = sorted(path.stem for path in benchmark.DATA.glob("*.json"))
 SCRIPT = """from exportlab.measure import benchmark
 ROUNDS = 3
