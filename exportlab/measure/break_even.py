@@ -41,10 +41,11 @@ DRAWN: Mapping[str, str] = {  # the ways of the figure, with the name at their l
     "dynamo": "torch.onnx.export, file",
     "dynamo, exported": "torch.onnx.export, export",
     "openvino": "OpenVINO, file",
+    "openvino, exported": "OpenVINO, conversion",
     "aoti": "AOTInductor, file",
     "executorch": "ExecuTorch, file",
 }
-INSIDE = ("to_onnx, exported", "dynamo, exported", "torch.compile")  # prepare the model in the process that calls it
+INSIDE = ("openvino, exported", "to_onnx, exported", "dynamo, exported", "torch.compile")  # prepare the model in the process that calls it
 RUNTIMES: Mapping[str, str] = {"to_onnx": "ONNX Runtime", "dynamo": "ONNX Runtime", "openvino": "OpenVINO"}
 
 
@@ -84,12 +85,13 @@ def ways(run: Run, model: str) -> dict[str, Way]:
 
 
 def headline(run: Run, model: str) -> str:
-    """Return after how many calls the ways pay off that prepare the model in the same process."""
+    """Return after how many calls the ways pay off that prepare the model in the same process, the earliest first."""
     found = ways(run, model)
-    first, *others = [name for name in INSIDE if name in found]
-    told = [f"{NAMES[first]} is ahead of eager {when(*found[first].ahead(found[EAGER]))}"]
-    told += [f"{NAMES.get(name, name)} {when(*found[name].ahead(found[EAGER]))}" for name in others]
-    return f"For {model}, {words.listed(told)}"
+    ahead = {name: found[name].ahead(found[EAGER]) for name in INSIDE if name in found}
+    first, *others = sorted(ahead, key=lambda name: ahead[name][0] or math.inf)
+    phrases = [f"{NAMES.get(first, first)} is ahead of eager {when(*ahead[first])}"]
+    phrases += [f"{NAMES.get(name, name)} {when(*ahead[name])}" for name in others]
+    return f"For {model}, {words.listed(phrases)}"
 
 
 def summary(run: Run, model: str) -> str:
@@ -193,7 +195,7 @@ def _scale(axes: Axes) -> None:
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    seconds = [10.0**power for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1)]
+    seconds = [10.0**power for power in range(max(-1, math.ceil(math.log10(low))), math.floor(math.log10(high)) + 1)]
     axes.set_yticks(seconds[:: 1 if len(seconds) < 7 else 2])
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place: in_seconds(value, layout() is NARROW)))
     axes.xaxis.set_major_locator(FixedLocator([10**power for power in range(0, 7, 3 if layout() is NARROW else 1)]))
