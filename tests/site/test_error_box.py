@@ -51,7 +51,7 @@ def test_most_quotes_find_their_page_first(index: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "nonsense", ["how do I bake a cake", "my cat is asleep", "segmentation fault in tensorflow", "the weather in Paris tomorrow"]
+    "nonsense", ["how do I bake a cake", "my cat is asleep", "segmentation fault in tensorflow", "the weather in Paris"]
 )
 def test_what_is_about_something_else_finds_nothing(nonsense: str, index: dict[str, Any]) -> None:
     found = error_box.nearest(nonsense, index)
