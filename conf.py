@@ -105,7 +105,7 @@ sphinx_gallery_conf = {
     "examples_dirs": ["gallery", "benchmarks"],
     "gallery_dirs": ["generated/gallery", "generated/benchmarks"],
     "filename_pattern": f"^{re.escape(str(Path(__file__).parent / 'gallery'))}",  # what is executed: recipes, and no benchmarks
-    "ignore_pattern": r"__init__\.py|benchmarks/(captures|llama_layers|own_exporter)\.py$",  # parts of other pages: PARTS in findings
+    "ignore_pattern": r"__init__\.py|^(captures|llama_layers|own_exporter)\.py$",  # parts of other pages
     "subsection_order": ["gallery/torch_export", "gallery/torch_onnx", "gallery/contributing"],
     "within_subsection_order": "gallery_pages.ReadingOrder",
     "parallel": 2,

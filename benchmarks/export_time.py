@@ -2,7 +2,8 @@
 Export time
 ===========
 
-Compare how long exporters take, by the number of layers of a model, by model, and by step. All times are processor time.
+Compare the processor time of exporters, by number of layers, by model, and by step. By default, ``to_onnx`` records runs of the model
+instead of calling ``torch.export``, which saves much of the time. ``torchscript`` is the legacy exporter (``dynamo=False``).
 """
 
 # sphinx_gallery_parallel = False
@@ -53,13 +54,15 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     most = [f"{part:.0%} of {words.spoken(who)}'s time" for who, part in share.items()]
     layer = {n: seconds.spoken_time(seconds.slope(found, n).median) for n in end.rounds[0]}
     others = [
-        f"{words.spoken(n)} {layer[n]}" for n in end.rounds[0] if n not in ("to_onnx", "dynamo")
+        f"{words.spoken(n)} needs {layer[n]}"
+        for n in end.rounds[0]
+        if n not in ("to_onnx", "dynamo")
     ]
     return (
-        f"One more layer of a transformer takes {words.spoken('dynamo')} {layer['dynamo']} and to_onnx {layer['to_onnx']}",
-        f"one more layer takes {words.listed(others)}",
+        f"For each further layer of a small transformer, {words.spoken('dynamo')} needs {layer['dynamo']} and to_onnx {layer['to_onnx']}",
+        f"for each further layer, {words.listed(others)}",
         f"to export {last} layers of a transformer, {words.takes(over, BASE)}",
-        f"with capture='torch.export', the capture is {words.listed(most)}, medians",
+        f"if both capture with torch.export, the capture takes {words.listed(most)} (medians)",
     )
 
 
@@ -98,7 +101,7 @@ page.open(finding, draw, table)
 # Models
 # ------
 #
-# One layer of each model, 32 wide. The transformer block is written in basic operators, so that every exporter gets the same ones.
+# Each layer is 32 wide. The transformer block is written out, so that every exporter gets the same operators.
 
 
 class Layer(nn.Sequential):
@@ -136,8 +139,8 @@ def stacked(model: str, depth: int) -> tuple[nn.Module, list[tuple[torch.Tensor]
 # Verification
 # ------------
 #
-# Each exporter exports both models with a dynamic batch of 4, and the result is compared with eager at batches of 4, 7, 1 and 0. Only
-# results with the outcome ``ok`` are timed.
+# Each exporter exports both models, two layers deep, with a dynamic batch dimension. The result is compared with eager at batch sizes of 4,
+# 7, 1 and 0. Only exporters with the outcome ``ok`` are timed.
 
 names = [BASE, "to_onnx", "dynamo", "torchscript"]
 compared = {
@@ -179,8 +182,8 @@ with muffled():
 # Time of each step
 # -----------------
 #
-# These are the steps of ``torch.onnx.export``, and those of ``to_onnx`` with ``capture="torch.export"``. Each step gets the result of
-# the previous one. By default ``to_onnx`` runs the model instead; the exports above do so, and these steps don't.
+# We time the steps of ``torch.onnx.export``, and those of ``to_onnx`` with ``capture="torch.export"``. Each step gets the result of the
+# previous one. The exports above use the default capture of ``to_onnx``, which runs the model instead of calling ``torch.export``.
 
 Step = Callable[[Any], Any]
 
@@ -251,15 +254,14 @@ with tempfile.TemporaryDirectory() as folder, muffled(), timing.frozen():
 # Results
 # -------
 #
-# A flat curve grows like that of ``torch.export``, and a rising curve faster. A falling curve grows more slowly, because part of its
-# cost doesn't depend on the depth.
+# The slope of a line is the time of one more layer. Each line also contains a constant time, which doesn't depend on the depth.
 
 titled = {f"parts of {name}": timing.Timings((), tuple(rows)) for name, rows in seen.items()}
 run = page.keep({**times, **titled})
 page.close(run, finding, draw, table)
 
 # %%
-# Median time of each step for the transformer, captured with ``torch.export`` by both exporters:
+# The figure shows the median time of each step, relative to the capture of the same exporter. Both exporters capture with ``torch.export``:
 
 draw_parts(run)
 
@@ -267,8 +269,8 @@ draw_parts(run)
 # What this does not show
 # -----------------------
 #
-# The speed of the exported models (:doc:`latency`), exports on a GPU, and models that an exporter refuses or gets wrong, which
-# :doc:`the support matrix </docs/support>` shows. Models with many different layers or with branches may take more time per layer.
+# This page doesn't cover the speed of exported models (:doc:`latency`), exports on a GPU, or models that an exporter rejects or exports
+# wrongly (:doc:`the support matrix </docs/support>`). Models with many different layers or with branches may take more time per layer.
 #
-# Most of these models are tiny: :doc:`real_sizes` has models of real size. We fixed ``to_onnx`` where our own pages showed it to be slow,
-# and didn't do so for the others. Next: :doc:`the memory of an export <memory>`.
+# Most of these models are tiny. For larger models, see :doc:`real_sizes`. We made ``to_onnx`` faster where our benchmarks showed it to be
+# slow, but didn't change the other exporters. Next: :doc:`the memory of an export <memory>`.

@@ -1,9 +1,9 @@
 """
-When exporting pays off: seconds from the start of Python to the millionth call
-===============================================================================
+When exporting pays off
+=======================
 
-Add up what a program waits for: imports, an export or a load, the first call, and later calls. Compare eager, ``torch.compile`` and
-exported models, and compute after how many calls each is ahead of eager.
+For ResNet-50 and BERT-base, a stored ONNX model is ahead of eager from the first call. An export in the same process pays off after tens
+to hundreds of calls. The times contain imports, the export or load, the first call, and all later calls.
 """
 
 # sphinx_gallery_parallel = False
@@ -37,7 +37,7 @@ def finding(run: benchmark.Run) -> benchmark.Lines:
     return (
         break_even.headline(run, models[-1]),
         *(break_even.summary(run, model) for model in models),
-        f"rounds, each with a process for each way: {run.rounds}",
+        f"the number of rounds is {run.rounds}, and each round measures each way once, in its own process",
         f"outputs differ from eager's by at most {run.facts['apart']:.0e}",
         *([f"left out: {left}"] if left else []),
     )
@@ -59,7 +59,7 @@ page.open(finding, draw, table)
 # Models
 # ------
 #
-# An MLP for which a call costs microseconds, ResNet-50 for one image, and BERT-base for a text of 128 tokens. The weights are random. The
+# The models are an MLP, ResNet-50 with one image, and BERT-base with a text of 128 tokens. The weights are random. The
 # running statistics of ResNet-50 come from two batches of noise. All sizes are fixed.
 
 
@@ -95,9 +95,9 @@ models: dict[str, Build] = dict(zip(break_even.MODELS, (mlp, resnet50, bert_base
 # What each process runs
 # ----------------------
 #
-# Ways with a file load it. The others load the module with ``torch.load`` and prepare it in the same process: nothing for eager, an
-# export, or ``torch.compile``. Inductor's cache is empty, or contains this model (*with its cache*). OpenVINO reads its own file, which
-# ``openvino.convert_model`` made from a program of ``torch.export.export``, or an ONNX file.
+# A way with a file loads this file. The other ways load the module with ``torch.load``. Eager calls the module directly, ``torch.compile``
+# compiles it, and the remaining ways export it. Inductor's cache is empty, except for *torch.compile with its cache*. OpenVINO loads an
+# ONNX file or its own file, which ``openvino.convert_model`` made from an ``ExportedProgram``.
 
 ONNXRUNTIME = """
 import onnxruntime
@@ -190,8 +190,8 @@ WAYS = {
 }
 
 # %%
-# Each process reports seconds of the wall clock since it was started, so the start of Python counts, and so do the compilers that
-# Inductor starts. Later calls are repeated for half a second, and at least three times.
+# Each process measures wall-clock time from its start, so the totals include the start of Python and the compilers that Inductor runs.
+# Later calls are repeated for half a second, and at least three times. The totals for more calls are computed from their mean time.
 
 START = """
 import json, sys, time, warnings
@@ -291,7 +291,8 @@ def one_round(number: int, folder: Path) -> dict[str, dict[str, float]]:
 # Rounds
 # ------
 #
-# The measurements are interleaved, and each round begins with a different way. No round starts after four minutes of measurement.
+# The measurements are interleaved, and each round begins with a different way. After four minutes, no new round starts, so a slow machine
+# may complete only one.
 
 ROUNDS, SECONDS = 1 if page.quick else 3, 240
 seen: dict[str, list[dict[str, dict[str, float]]]] = {model: [] for model in wanted}
@@ -336,8 +337,10 @@ page.close(run, finding, draw, table)
 # What this does not show
 # -----------------------
 #
-# GPUs, more than one thread, dynamic sizes, a cold disk, and processes that answer several requests at a time. *Exported* ways export in each
-# process; a file costs its export once, however many processes load it. In C++, ExecuTorch and AOTInductor
-# start without Python and PyTorch (:doc:`cpp_programs`).
+# If a later call takes nearly as long as in eager, the number of calls depends on noise. The page doesn't cover GPUs, several threads,
+# dynamic sizes, a cold disk, or processes that answer several requests at a time. For AOTInductor and ExecuTorch, only stored files are
+# measured. The time of an export that wrote a stored file isn't included, because many processes can load the file. In C++, ExecuTorch and
+# AOTInductor start without Python and PyTorch (:doc:`cpp_programs`).
 #
-# If your process ends before the crossing, stay with eager. Next: :doc:`start_up`.
+# For ResNet-50 and BERT-base, a stored ONNX or OpenVINO model is ahead from the first call. If each process has to export, compare its
+# number of calls with the column *ahead of eager*. Next: :doc:`start_up`.

@@ -1,8 +1,8 @@
 """GuardOnDataDependentSymNode: an `if` on the values of a tensor
 
-An `if` on the values of a tensor is *data-dependent control flow*. `torch.export` runs your model with tensors that have shapes but no
-values, so it can't evaluate the condition and doesn't know which branch to record. Either write the condition with an operator that the
-graph can represent, or use an exporter that records both branches.
+An `if` that depends on a tensor's values is *data-dependent control flow*. `torch.export` runs your model with tensors that have shapes but
+no values, so it can't evaluate the condition and choose a branch. Replace the `if` with `torch.where` or `torch.cond`, or use an exporter
+that records both branches.
 """
 
 import torch
@@ -45,13 +45,13 @@ class ByCond(nn.Module):
 
 def cond() -> Claim:
     """Use `torch.cond`. It exports both branches as an ONNX `If`, and the model runs one of them. Prefer it if a branch is
-    expensive, or if it fails for inputs of the other branch."""
+    expensive, or if it fails for inputs of the other branch. Both branches have to return the same shapes and dtypes."""
     return export("dynamo", ByCond(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 
 def to_onnx() -> Claim:
-    """Use `to_onnx`. It runs the model several times, with both results of the condition, and writes the `if` as an ONNX `If`. Prefer
-    it if you can't change the model, and your runtime supports `If`."""
+    """Use `to_onnx`. This exporter, which we maintain, runs the model several times, with both results of the condition. It writes the
+    `if` as an ONNX `If`. Use it only if you can't change the model, and your runtime supports `If`."""
     return export("to_onnx", ByValue(), SAMPLES[0], dynamic_shapes=ROWS), ByValue(), SAMPLES
 
 

@@ -22,8 +22,8 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 from exportlab.isolation import run_isolated
-from exportlab.measure.benchmark import further_picture
 from exportlab.measure.figures import COLORS
+from exportlab.measure.finding import further_picture
 from exportlab.measure.sources import commits
 
 PAGES = ("generated/benchmarks", "generated/page-benchmarks")  # the second is what make page makes
@@ -137,13 +137,15 @@ class FindingFirst(SphinxTransform):
         section = next(self.document.findall(nodes.section))
         title, *rest = section.children
         shown = [node for node in rest if title_of(node) in SHOWN]
+        labels = {part: take_labels(part) for part in shown}
         end = [node for part in shown for node in take(part, addnodes.only)]
         introduction = next((node for node in rest if isinstance(node, nodes.paragraph)), None)
         folded = [node for node in rest if node is not introduction and node not in shown]
         parts = [self.build_part(name, part) for name, part in PARTS.get(page.name, {}).items() if self.find_json(name).exists()]
         lead = [*self.build_lead(page.name), *filter(None, [introduction])]
         section.children = []
-        section += [title, *lead, *shown, *self.build_rest(page.name), *parts, *fold(folded), *end]
+        limits = [node for part in shown for node in (*labels[part], part)]
+        section += [title, *lead, *limits, *self.build_rest(page.name), *parts, *fold(folded), *end]
 
     def find_json(self, name: str) -> Path:
         """Return the file with the finding of a benchmark."""
@@ -218,6 +220,12 @@ def take(part: nodes.Element, kind: type[nodes.Node]) -> list[nodes.Node]:
     for child in found:
         part.remove(child)
     return found
+
+
+def take_labels(section: nodes.Element) -> list[nodes.Node]:
+    """Remove the labels above a section, which are at the end of the section before it, and return them."""
+    before = section.previous_sibling()
+    return take(before, nodes.target) if isinstance(before, nodes.section) else []
 
 
 def title_of(node: nodes.Node) -> str:

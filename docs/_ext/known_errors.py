@@ -168,12 +168,12 @@ def compose_page(error: KnownError, message: str, reports: Sequence[str]) -> str
     reproducer = code.pop("breaks")
     parts = [
         f"# {error.title}",
-        f"Stage: {{ref}}`{error.stage} <stage-{error.stage}>`, {STAGES[error.stage]}. {_found(error)}",
+        f"Stage: {{ref}}`{error.stage} <stage-{error.stage}>` ({STAGES[error.stage]}). {_found(error)}",
         "## What `verify` reports" if error.stage == "silent" else "## The error message",
         message,
         "## How to fix it",
-        "The snippets use the imports and inputs of [the reproducer below](#how-to-reproduce-it). Under each fix is the report of "
-        "{doc}`verify </docs/outcomes>`.",
+        "The snippets use the imports and inputs of [the reproducer below](#how-to-reproduce-it). The function in each snippet exports the "
+        "fixed model, and {doc}`verify </docs/outcomes>` compares it with the original. Its report follows.",
         *(
             part
             for fix, report in zip(error.fixes, reports, strict=True)

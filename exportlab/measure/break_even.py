@@ -91,7 +91,7 @@ def headline(run: Run, model: str) -> str:
     first, *others = sorted(ahead, key=lambda name: ahead[name][0] or math.inf)
     phrases = [f"{NAMES.get(first, first)} is ahead of eager {when(*ahead[first])}"]
     phrases += [f"{NAMES.get(name, name)} {when(*ahead[name])}" for name in others]
-    return f"For {model}, {words.listed(phrases)}"
+    return f"For {model} without a stored file, {words.listed(phrases)}"
 
 
 def summary(run: Run, model: str) -> str:
@@ -99,7 +99,7 @@ def summary(run: Run, model: str) -> str:
     found = ways(run, model)
     ahead = {name: way.ahead(found[EAGER]) for name, way in found.items() if name != EAGER}
     by_time: dict[str, list[str]] = {}
-    for name in sorted(ahead, key=lambda name: ahead[name][0] or math.inf):
+    for name in sorted(ahead, key=lambda name: (ahead[name][0] or math.inf, -ahead[name][1])):
         by_time.setdefault(when(*ahead[name]), []).append(NAMES.get(name, name))
     return f"{model}, ahead of eager {'; '.join(f'{time}: {words.listed(names)}' for time, names in by_time.items())}"
 
@@ -112,7 +112,7 @@ def count(calls: float) -> str:
 def tables_of(run: Run) -> list[Table]:
     """Return a row for each model and way: its parts, and when it is ahead of eager."""
     rows = [row(run, model, name) for model in run.facts["models"] for name in ways(run, model)]
-    return [table(rows, "Medians; the file of an export exists before the process starts")]
+    return [table(rows, "Medians; the import includes the start of Python, and stored files were written before the process started")]
 
 
 def row(run: Run, model: str, name: str) -> dict[str, str]:
@@ -197,7 +197,7 @@ def _scale(axes: Axes) -> None:
     low, high = axes.get_ylim()
     seconds = [10.0**power for power in range(max(-1, math.ceil(math.log10(low))), math.floor(math.log10(high)) + 1)]
     axes.set_yticks(seconds[:: 1 if len(seconds) < 7 else 2])
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place: in_seconds(value, layout() is NARROW)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, place: format_seconds(value, layout() is NARROW)))
     axes.xaxis.set_major_locator(FixedLocator([10**power for power in range(0, 7, 3 if layout() is NARROW else 1)]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.0f}"))
     for axis in (axes.xaxis, axes.yaxis):
@@ -208,7 +208,7 @@ def _scale(axes: Axes) -> None:
     axes.grid(alpha=0.2)
 
 
-def in_seconds(value: float, short: bool) -> str:
+def format_seconds(value: float, short: bool) -> str:
     """Format a power of ten for the axis: `0.1 s`, `10,000 s` or `10⁴ s`."""
     power = round(math.log10(value))
     return f"10{SUPERSCRIPTS[power]} s" if short and power > 2 else f"{value:,.0f} s" if power >= 0 else f"{value:g} s"

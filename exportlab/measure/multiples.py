@@ -26,7 +26,7 @@ def draw_multiples(groups: Mapping[str, Points], title: str, base: str) -> None:
     from matplotlib import pyplot
 
     seen = {group: per_row(points) for group, points in groups.items()}
-    names = by_speed(next(iter(seen.values())), base)
+    names = sort_by_speed(next(iter(seen.values())), base)
     now = layout()
     columns = COLUMNS if now is NARROW else len(names)
     deep = -(-len(names) // columns)
@@ -63,7 +63,7 @@ def _times(spread: tuple[float, float, float], factor: float) -> tuple[float, fl
     return low * factor, middle * factor, high * factor
 
 
-def by_speed(rows: Rows, base: str) -> list[str]:
+def sort_by_speed(rows: Rows, base: str) -> list[str]:
     """Return the names except `base`, the fastest at the smallest batch first."""
     first = min(rows[base])
     return sorted((name for name in rows if name != base), key=lambda name: rows[name][first][1])

@@ -2,11 +2,12 @@
 How do I export a PyTorch model to ONNX with torch.onnx.export?
 ===============================================================
 
-Call ``torch.onnx.export`` with the model, an example input and a path. The ONNX model accepts only the sizes of its example unless you
-set ``dynamic_shapes``.
+Call ``torch.onnx.export`` with the model, an example input, a path and ``dynamic_shapes``. Without ``dynamic_shapes``, the ONNX model
+accepts only the sizes of the example.
 
-This recipe exports a convolution with ``torch.onnx.export``, with its legacy mode ``dynamo=False``, and with ``to_onnx``. It
-compares what they write, runs the models in ONNX Runtime, and uses a dynamic batch, height and width.
+If ``forward`` tests a size, :doc:`capture with Dim first </docs/choosing>`, because the model may be wrong at other sizes. This recipe
+exports a convolution with a dynamic batch, height and width, and runs it in ONNX Runtime. Install ``onnx``, ``onnxscript`` and
+``onnxruntime`` first. It then compares ``torch.onnx.export`` with its legacy mode ``dynamo=False`` and with ``to_onnx``.
 """
 
 import tempfile
@@ -44,12 +45,12 @@ path = Path(folder.name) / "model.onnx"
 # %%
 # Export, load and run
 # --------------------
-# ``dynamic_shapes`` has one entry for each argument of ``forward``, which lists the dynamic dimensions with their names. ONNX Runtime uses
-# numpy arrays, identified by the name of the input:
+# ``dynamic_shapes`` has one entry for each argument of ``forward``. Each entry maps dynamic dimensions to their names. ONNX Runtime takes a
+# dictionary that maps input names to NumPy arrays:
 
 # sphinx_gallery_start_answer
-two = torch.rand(2, 1, 128, 128)
-axes = {0: "batch", 2: "height", 3: "width"}
+two = torch.rand(2, 1, 128, 128)  # an example input of your model
+axes = {0: "batch", 2: "height", 3: "width"}  # the dynamic dimensions and their names
 program = torch.onnx.export(
     model, (two,), path, input_names=["input"], dynamic_shapes=(axes,), verbose=False
 )
@@ -59,7 +60,7 @@ session = onnxruntime.InferenceSession(path)
 torch.testing.assert_close(torch.from_numpy(output), model(two).detach())
 
 # %%
-# The graph shows the model with its named dimensions. The output size is an expression of the input size:
+# This is the graph with its named dimensions. The height and the width of the output are expressions of those of the input:
 
 show.graph(program, title="A convolution in ONNX")
 
@@ -68,8 +69,8 @@ show.graph(program, title="A convolution in ONNX")
 # -------------------------------
 # ``torch.onnx.export`` with ``dynamo=True``, the default, captures the model with ``torch.export``. ``dynamo=False`` is the legacy
 # exporter: it records one run of the model, and is deprecated. ``to_onnx`` also runs the model, at several sizes if some are dynamic, and
-# uses ``torch.export`` if the runs are not enough. We maintain ``to_onnx``; it accepts the arguments of ``torch.onnx.export``. All three
-# need an example input.
+# uses ``torch.export`` if the runs are not sufficient. We maintain ``to_onnx``. It accepts most arguments of ``torch.onnx.export``. All
+# three need an example input. We also export with ``external_data=False``, to compare the files:
 
 default, single, legacy, own = (
     Path(folder.name) / f"{name}.onnx" for name in ("default", "single", "legacy", "to_onnx")
@@ -115,10 +116,10 @@ show.table(rows)
 # %%
 # All models have the same two nodes, the same opset, and the requested input name. By default, ``torch.onnx.export`` writes the weights
 # into a second file, ``default.onnx.data``, which has to stay with the first. ``external_data=False`` writes a single file. ``to_onnx``
-# writes a single file unless the weights are too large. An output without a name is named after its operator, or numbered by
-# ``dynamo=False``.
+# writes a single file unless the weights exceed 500 MB. If you don't pass ``output_names``, the output is named after its operator. The
+# legacy exporter uses a number instead.
 #
-# Each model gives the result of eager mode in ONNX Runtime:
+# In ONNX Runtime, each model gives the same result as PyTorch:
 
 sessions = [onnxruntime.InferenceSession(path) for path in (default, legacy, own)]
 for session in sessions:
@@ -128,8 +129,8 @@ for session in sessions:
 # %%
 # Sizes are static by default
 # ---------------------------
-# We didn't request dynamic dimensions, so the models accept only the size of the example. Two smaller images raise the same error for all
-# three:
+# We didn't request dynamic dimensions for these models, so they accept only the size of the example. With two smaller images, all three
+# raise the same error:
 
 for session in sessions:
     with expect_failure(InvalidArgument, match="Got invalid dimensions for input", lines=4):
@@ -150,20 +151,23 @@ assert set(compared.outcomes().values()) == {"ok"}
 compared
 
 # %%
-# The example has two images for a reason. ``torch.export`` alone treats a size of 1 in the example as static, and refuses to make it
-# dynamic. ``to_onnx`` accepts it:
+# It is safer to use an example with two images. ``torch.export.export`` refuses to make a dimension dynamic if its size is 1 in the
+# example. ``torch.onnx.export`` and ``to_onnx`` accept it, but :doc:`not for all models <model_mlp>`:
 
 one = compare(
-    model, [(picture,), (two,)], dynamic_shapes=(axes,), exporters=("torch.export", "to_onnx")
+    model,
+    [(picture,), (two,)],
+    dynamic_shapes=(axes,),
+    exporters=("torch.export", "dynamo", "to_onnx"),
 )
-assert one.outcomes() == {"torch.export": "capture", "to_onnx": "ok"}
+assert one.outcomes() == {"torch.export": "capture", "dynamo": "ok", "to_onnx": "ok"}
 one
 
 # %%
 # dynamic_axes or dynamic_shapes
 # ------------------------------
-# ``dynamic_axes`` uses input names and belongs to ``dynamo=False``. ``dynamic_shapes`` uses the arguments of ``forward`` and belongs to
-# ``dynamo=True``. The legacy exporter rejects ``dynamic_shapes``:
+# Pass ``dynamic_shapes``, which follows the arguments of ``forward``, with ``dynamo=True``. Pass ``dynamic_axes``, whose keys are input
+# names, with ``dynamo=False``. The legacy exporter rejects ``dynamic_shapes``:
 
 with expect_failure(
     ValueError, match="only supports dynamic shapes through parameter dynamic_axes"

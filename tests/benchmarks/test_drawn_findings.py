@@ -103,7 +103,7 @@ def test_what_pays_off(headline: Callable[[str], Lines]) -> None:
     }
     calls = {text: ahead(found[name], found["eager"]) for name, text in inside.items()}
     assert all(f"{text} {when}" in first.replace(" is ahead of eager", "") for text, when in calls.items())
-    assert first.startswith(f"For {model}, ")
+    assert first.startswith(f"For {model} without a stored file, ")
     numbers = [float(number.replace(",", "")) for number in re.findall(r"after ([\d,]+) calls", first)]
     assert numbers == sorted(numbers)
     for one, line in zip(models(), others, strict=False):

@@ -94,7 +94,7 @@ def test_a_quick_run_answers_draws_and_writes(run: Callable, tmp_path: Path, cap
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
     said = capsys.readouterr().out
-    assert "One more layer of a transformer takes torch.onnx.export " in said
+    assert "For each further layer of a small transformer, torch.onnx.export needs " in said
     assert "This run was quick, 3 rounds." in said
     assert "of torch.onnx.export's time, medians" in " ".join(said.split())
     for secret in (socket.gethostname(), str(tmp_path), str(SCRIPT.parent)):

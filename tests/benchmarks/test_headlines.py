@@ -33,11 +33,12 @@ def test_export_time(headline: Callable[[str], Lines]) -> None:
     check(
         headline("export_time"),
         [
-            f"One more layer of a transformer takes torch.onnx.export {1000 * layer['dynamo']:.9f} ms "
+            f"For each further layer of a small transformer, torch.onnx.export needs {1000 * layer['dynamo']:.9f} ms "
             f"and to_onnx {1000 * layer['to_onnx']:.9f} ms",
-            f"one more layer takes torch.export {1000 * layer['torch.export']:.9f} ms and torchscript {1000 * layer['torchscript']:.9f} ms",
+            f"for each further layer, torch.export needs {1000 * layer['torch.export']:.9f} ms "
+            f"and torchscript needs {1000 * layer['torchscript']:.9f} ms",
             f"to export {depths[-1]} layers of a transformer, {takes(ratios, 'torch.export')}",
-            f"with capture='torch.export', the capture is {' and '.join(shares)}, medians",
+            f"if both capture with torch.export, the capture takes {' and '.join(shares)} (medians)",
         ],
     )
 

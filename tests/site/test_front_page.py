@@ -37,9 +37,9 @@ def test_a_number_of_the_front_page_is_that_of_the_stored_data() -> None:
     assert errors.number == f"{len(list((ROOT / 'content/errors').glob('[a-z]*.py')))} errors"
     slow, fast = medians("dynamo"), medians("to_onnx")
     both = sorted(slow.keys() & fast.keys())
-    assert f"export {len(both)} models" in times.text
+    assert f"{len(both)} full-size models" in times.text
     assert spread(slow[model] for model in both) == times.number
-    assert f"takes {spread(fast[model] for model in both)}." in times.text
+    assert f"needs {spread(fast[model] for model in both)}." in times.text
 
 
 def medians(exporter: str) -> dict[str, float]:

@@ -83,7 +83,7 @@ def test_a_number_links_to_its_test_cases_in_the_matrix(drawn: heatmap.Heatmap) 
 def test_the_page_of_a_small_sweep() -> None:
     page = support_matrix.render_heatmap(sweep_of(*RECORDS), cases("mlp", "branch_on_batch"), "docs/", 1)
     rows = {row[0][1]: [text for _, text in row[1:]] for row in Rows(page).rows}
-    assert rows["family"] == ["torch.export", "to_onnx", "torch.onnx.export", "torchscript", "together"]
+    assert rows["family"] == ["torch.export", "to_onnx", "torch.onnx.export", "torchscript", "all exporters"]
     assert rows["branches"] == ["not tested", "not tested", "1/1", "0/1", "1/2"], "the legacy exporter warned"
     assert "basics" not in rows, "one family is shown"
     assert rows["all 2 families"] == ["0/1", "0/1", "2/2", "0/2", "33"]

@@ -41,7 +41,7 @@ def build_tiles(runs: Runs, real_sizes: Path) -> list[Tile]:
 def count_silent(runs: Runs) -> Tile:
     """Count the exports with dynamic shapes by the default exporter that are silently wrong."""
     (score,) = (score for score in scores(runs) if score.name == DEFAULT)
-    text = "of our test cases with dynamic shapes are silently wrong with `torch.onnx.export`."
+    text = "test cases with dynamic shapes run but give wrong results with `torch.onnx.export`, without a warning of the cause."
     return Tile(f"{score.silent} of {score.total}", text, f"docs/support.html{address('', DEFAULT)}", "Show these test cases")
 
 
@@ -49,7 +49,9 @@ def compare_times(medians: Mapping[str, Mapping[str, float]]) -> Tile:
     """Compare the export times of the default exporter and ours, for the models that both export."""
     both = [row for row in medians.values() if {DEFAULT, OWN} <= row.keys()]
     ours, theirs = (reach([row[name] for row in both]) for name in (OWN, DEFAULT))
-    text = f"is how long `torch.onnx.export` takes to export {len(both)} models of real size. Our own exporter, `to_onnx`, takes {ours}."
+    text = (
+        f"is the time that `torch.onnx.export` needs for each of {len(both)} full-size models. Our own exporter, `to_onnx`, needs {ours}."
+    )
     return Tile(theirs, text, "generated/benchmarks/real_sizes.html", "Compare the exporters")
 
 
@@ -75,7 +77,7 @@ def count_errors() -> Tile:
     fixes = sum(len(error.fixes) for error in errors)
     return Tile(
         f"{len(errors)} errors",
-        f"have a page with the cause and with fixes that we run: {fixes} fixes in total.",
+        f"each have a page with the cause and with tested fixes, {fixes} in total.",
         "docs/errors.html",
         "Find your error",
     )

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from exportlab.measure.break_even import Way, count, in_seconds, label, when
+from exportlab.measure.break_even import Way, count, format_seconds, label, when
 
 EAGER = Way(first=2.0, later=0.1)
 
@@ -55,5 +55,5 @@ def test_ways_without_a_crossing_in_words() -> None:
 
 def test_numbers_of_calls_have_two_digits_and_seconds_are_powers_of_ten() -> None:
     assert [count(calls) for calls in (3, 41, 137, 273_334)] == ["3", "41", "140", "270,000"]
-    assert [in_seconds(value, short=False) for value in (0.01, 1, 10_000)] == ["0.01 s", "1 s", "10,000 s"]
-    assert in_seconds(10_000, short=True) == "10⁴ s"
+    assert [format_seconds(value, short=False) for value in (0.01, 1, 10_000)] == ["0.01 s", "1 s", "10,000 s"]
+    assert format_seconds(10_000, short=True) == "10⁴ s"

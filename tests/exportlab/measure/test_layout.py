@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from matplotlib import pyplot
 
-from exportlab.measure import benchmark, dot_plot, figures
+from exportlab.measure import dot_plot, figures, finding
 from exportlab.measure.layout import NARROW, WIDE, layout, use_layout
 
 LEAST = 11  # pixels of text in a column of 358, on a phone of 390
@@ -49,7 +49,7 @@ def draw() -> None:
 
 def test_a_finding_is_drawn_twice_and_the_page_shows_the_one_that_fits(tmp_path: Path) -> None:
     picture = tmp_path / "a.svg"
-    benchmark.write_finding(picture, "Full run", ("It is fast",), draw)
+    finding.write_finding(picture, "Full run", ("It is fast",), draw)
     page = picture.read_text()
     assert page.count("<svg ") == 2
     assert re.search(r"@container \(max-width: \d+px\)", page)
