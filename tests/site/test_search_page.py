@@ -47,7 +47,7 @@ def test_a_page_has_the_words_that_readers_type_for_it() -> None:
 
 def test_a_page_of_an_error_is_described_by_its_cause_and_its_fix() -> None:
     said = metadata_of("generated/errors/branch_on_value")["description"]
-    assert said == "An if on the values of a tensor is data-dependent control flow. Fix: Use torch.where."
+    assert said == "An if that depends on a tensor's values is data-dependent control flow. Fix: Use torch.where."
     described = [search_page.describe_error(error.name) for error in load_known_errors()]
     assert [text for text in described if "`" in text or "{doc}" in text] == []
 
