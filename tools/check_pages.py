@@ -25,7 +25,8 @@ LOADED = "document.readyState == 'complete' && location.href == {address}"
 CLIPPED = """[...document.querySelectorAll("main pre")].filter(it => it.scrollWidth > it.clientWidth + 1)
   .filter(it => it.tabIndex != 0 || !["auto", "scroll"].includes(getComputedStyle(it).overflowX)).length"""
 SCROLLING = """(document.documentElement.scrollWidth > innerWidth + 1 ? 1 : 0) +
-  [...document.querySelectorAll("main :is(table.compares, .finding-pivot)")].filter(it => it.scrollWidth > it.clientWidth + 1 && it.tabIndex != 0).length +
+  [...document.querySelectorAll("main :is(table.compares, .finding-pivot)")]
+  .filter(it => it.scrollWidth > it.clientWidth + 1 && it.tabIndex != 0).length +
   [...document.querySelectorAll("main table:not(#matrix, .compares, .pivot)")].filter(it => [it, it.parentElement].some(box =>
     box.scrollWidth > box.clientWidth + 1 && box.clientWidth > 0 && getComputedStyle(box).display != "table")).length"""
 
