@@ -2,8 +2,8 @@
 Export time
 ===========
 
-Compare the processor time of exporters, by number of layers, by model, and by step. By default, ``to_onnx`` records runs of the model
-instead of calling ``torch.export``, which saves much of the time. ``torchscript`` is the legacy exporter (``dynamo=False``).
+Compare the processor time of exporters, by number of layers, by model, and by step. By default, ``to_onnx`` doesn't call
+``torch.export``. It records runs of the model, and this saves much of its time. ``torchscript`` is the legacy exporter (``dynamo=False``).
 """
 
 # sphinx_gallery_parallel = False
@@ -183,7 +183,8 @@ with muffled():
 # -----------------
 #
 # We time the steps of ``torch.onnx.export``, and those of ``to_onnx`` with ``capture="torch.export"``. Each step gets the result of the
-# previous one. The exports above use the default capture of ``to_onnx``, which runs the model instead of calling ``torch.export``.
+# previous one. ``torch.onnx.export`` decomposes while it translates, so we subtract the time of the decomposition from the translation.
+# The exports above use the default capture of ``to_onnx``, which runs the model instead of calling ``torch.export``.
 
 Step = Callable[[Any], Any]
 
@@ -254,7 +255,7 @@ with tempfile.TemporaryDirectory() as folder, muffled(), timing.frozen():
 # Results
 # -------
 #
-# The slope of a line is the time of one more layer. Each line also contains a constant time, which doesn't depend on the depth.
+# In the first figure, the slope of a line is the time of one more layer. The rest is a constant time for each export.
 
 titled = {f"parts of {name}": timing.Timings((), tuple(rows)) for name, rows in seen.items()}
 run = page.keep({**times, **titled})
