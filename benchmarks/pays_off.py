@@ -3,8 +3,8 @@ When exporting pays off
 =======================
 
 For ResNet-50 and BERT-base, a stored ONNX model is ahead of eager from the first call. An export in the same process pays off after tens
-to hundreds of calls. For the MLP, it takes more than 100,000 calls. The times contain imports, the export or load, the first
-call, and all later calls.
+to hundreds of calls, and for the MLP after more than 100,000. The times contain imports, the export or load, the first call, and all later
+calls.
 """
 
 # sphinx_gallery_parallel = False
@@ -339,7 +339,7 @@ page.close(run, finding, draw, table)
 # What this does not show
 # -----------------------
 #
-# If a later call takes nearly as long as in eager, noise decides after how many calls the export pays off. The page doesn't cover GPUs,
+# If a later call is nearly as slow as in eager, noise decides after how many calls the export pays off. The page doesn't cover GPUs,
 # several threads, dynamic sizes, a cold disk, or processes that answer several requests at a time. For AOTInductor and ExecuTorch, only
 # stored files are measured. The time of an export that wrote a stored file isn't included, because many processes can load the file. In
 # C++, ExecuTorch and AOTInductor start without Python and PyTorch (:doc:`cpp_programs`).
