@@ -96,7 +96,7 @@ def test_a_quick_run_answers_draws_and_writes(run: Callable, tmp_path: Path, cap
     said = capsys.readouterr().out
     assert "For each further layer of a small transformer, torch.onnx.export needs " in said
     assert "This run was quick, 3 rounds." in said
-    assert "of torch.onnx.export's time, medians" in " ".join(said.split())
+    assert "of torch.onnx.export's time (medians)" in " ".join(said.split())
     for secret in (socket.gethostname(), str(tmp_path), str(SCRIPT.parent)):
         assert secret not in said + (tmp_path / "a.json").read_text(encoding="utf-8")
 
