@@ -4,9 +4,8 @@ How do I export pairwise distances (torch.cdist) to ONNX?
 
 Use ``torch.vmap`` over a function of one row. If the differences of all pairs need too much memory, use ``scan``.
 
-If the example has at most 25 rows, ``torch.onnx.export`` fails for ``torch.cdist``, because it can't translate ``aten._cdist_forward``. With
-more rows, the exported model is less precise. ``torch.vmap`` is precise, and right for an empty ``y`` with ``torch.onnx.export`` and
-``to_onnx``. This recipe also tests ``scan`` and three other ways, with dynamic row counts.
+This recipe exports the distances between all pairs of rows of two tensors, with dynamic row counts. ``torch.vmap`` is precise, and right
+for empty inputs with ``torch.onnx.export`` and ``to_onnx``. The recipe also tests ``scan`` and three other ways.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -17,7 +16,7 @@ from torch import nn
 from exportlab import compare, export, show, verify
 
 # %%
-# This function computes the distances from one row to all rows of ``y``, and ``ByLoop`` calls it for each row of ``x``:
+# The loop computes, for each row of ``x``, its distance to every row of ``y``:
 
 
 # sphinx_gallery_start_answer
@@ -93,7 +92,7 @@ show.graphs(
 # Replace the loop with tensor operations
 # ---------------------------------------
 # The iterations are independent, so tensor operations can compute all pairs at once. We compare broadcasting (``axes`` in the tables),
-# ``vmap``, ``cdist``, and the matrix product. The matrix product is based on ``(x - y)² = x² + y² - 2xy``:
+# ``vmap``, ``cdist``, and a matrix product. The product uses ``(x - y)² = x² + y² - 2xy``:
 
 
 class ByAxes(nn.Module):
@@ -142,12 +141,10 @@ assert ways["cdist"].outcomes() == {"torch.export": "ok", "dynamo": "convert", "
 show.table([row(*way) for way in ways.items()])
 
 # %%
-# ``cdist`` chooses its algorithm by the number of rows. With at most 25 rows, as here, it calls ``aten._cdist_forward``, which
-# ``torch.onnx.export`` can't translate. With a larger example, the export succeeds, but the model then uses the less precise matrix
-# product at all sizes.
+# ``cdist`` chooses its algorithm by the number of rows. With at most 25 rows, as here, it calls an operator that ``torch.onnx.export``
+# can't translate. With a larger example, the export succeeds, but the model then uses the less precise matrix product at all sizes.
 #
-# The models with broadcasting, ``vmap`` and ``cdist`` store the differences of all pairs. ``scan`` stores the differences of one row at a
-# time, and the product stores no differences.
+# Broadcasting, ``vmap`` and ``cdist`` store the differences of all pairs, ``scan`` those of one row. The product stores only the result.
 #
 # Test inputs with no rows
 # ------------------------
@@ -173,13 +170,12 @@ show.table([{"way": name, **outcomes} for name, outcomes in empty.items()])
 
 # %%
 # With ``torch.onnx.export``, broadcasting returns a wrong result for the empty ``y`` (``frozen``), and ``scan`` raises an
-# error (``narrow``). Use ``vmap`` if ``y`` can be empty. If ``x`` is empty, ``scan`` fails in eager mode too.
+# error (``narrow``). Use ``vmap`` if your inputs can be empty. (If ``x`` is empty, ``scan`` fails in eager mode too.)
 #
 # Precision of torch.cdist far from the origin
 # --------------------------------------------
-# Far from the origin, the model of ``to_onnx`` is more precise than eager mode. With more than 25 rows, eager ``cdist`` uses the matrix
-# product, which subtracts large squares to get a small distance and so loses digits. ``verify`` accepts the exported model ("the file" in
-# the report), because its result is closer to that of float64:
+# Here the model of ``to_onnx`` is more precise than PyTorch: above 25 rows, ``cdist`` in eager mode uses the matrix product. The product
+# subtracts large squares to get a small distance, which loses digits. ``verify`` accepts the model ("the file"): it is closer to float64:
 
 few, many = torch.randn(20, 3) + 1000, torch.randn(30, 3) + 1000
 cdist = ways["cdist"]["to_onnx"].artifact
@@ -189,7 +185,7 @@ assert "the file is nearer than eager" in report.checks[2].detail
 report
 
 # %%
-# Measure the largest difference of both from ``cdist`` in float64, for which the product is precise enough:
+# Measure the largest error of both, relative to ``cdist`` in float64, where the product is precise enough:
 
 
 def error(run, x):
@@ -199,8 +195,7 @@ def error(run, x):
 assert error(cdist, many) < 1e-5 < 0.1 < error(torch.cdist, many)
 
 # %%
-# To get precise distances in eager mode too, pass ``compute_mode="donot_use_mm_for_euclid_dist"`` to ``cdist``. ``to_onnx`` exports this
-# mode, but ``torch.onnx.export`` can't translate it:
+# To get precise distances in eager mode too, pass ``compute_mode="donot_use_mm_for_euclid_dist"`` to ``cdist``:
 
 
 class ByDifferences(nn.Module):
