@@ -16,6 +16,7 @@ FAMILIES = (
     "branches",
     "conds",
     "loops",
+    "algorithms",
     "vmaps",
     "shapes",
     "lengths",

@@ -95,6 +95,13 @@ def qwen2_with_cache() -> Declaration:
 
 
 @case(dims=STEP, topics=("transformers", "text", "cache"))
+def llama_step_without_mask() -> Declaration:
+    """One token with its past and no attention mask: does the exported model attend to the whole past?"""
+    step = {"input_ids": integers("batch", 1, high=VOCABULARY)}
+    return model("LlamaModel", **GROUPED), (), {**step, "past_key_values": cached(past()), "use_cache": True}
+
+
+@case(dims=STEP, topics=("transformers", "text", "cache"))
 def gemma_with_cache() -> Declaration:
     """An input flag requests the cache: is it specialised, and is the cache returned?"""
     return model("GemmaModel", **GROUPED, head_dim=HEAD), (), {**next_token(), "past_key_values": cached(past()), "use_cache": True}
