@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import torch
-from torch import nn
 
+from ...patches.registry import register_patch
 from .numbers import Number
 from .python_numbers import whole_number
 
-LISTS = (nn.ModuleList, nn.Sequential, nn.ParameterList)
+LISTS = ("ModuleList", "Sequential", "ParameterList")
 MOST = 16  # layers of a list: more than that are more paths than a file may have
 
 
-@contextmanager
-def layers_chosen() -> Iterator[None]:
-    """Let lists of layers, while it lasts, be asked for the one at a number that was read, or at a tensor."""
-    with ExitStack() as stack:
-        for kind in LISTS:
-            stack.enter_context(patch.object(kind, "__getitem__", _at_either(kind.__getitem__)))
-        yield
-
-
+@register_patch(
+    "chosen_layers",
+    *(f"torch.nn.{kind}.__getitem__" for kind in LISTS),
+    reason="a list takes the place of a layer as a number of Python, where a value decides it",
+)
 def _at_either(at: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     def chosen(layers: Any, place: Any) -> Any:
         number = whole_number(place) if isinstance(place, torch.Tensor) else place
