@@ -14,6 +14,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from .one_at_a_time import ONE_AT_A_TIME
+from .patches.registry import patched, register_context
 
 
 @contextmanager
@@ -40,33 +41,40 @@ def caches_known() -> Iterator[None]:
     if "transformers" not in sys.modules or importlib.util.find_spec("transformers.exporters") is None:
         yield
         return
-    if (register := _registrations()) is None:
+    if not _can_be_registered():
         yield
         return
-    with ONE_AT_A_TIME, containers_kept():
-        register()
+    with ONE_AT_A_TIME, patched("caches"):
         yield
 
 
-def _registrations() -> Callable[[], None] | None:
-    """What registers every cache there is; None, after a warning, where transformers cannot import it."""
+def _can_be_registered() -> bool:
+    """Whether transformers can import what registers its caches; if not, a warning says so."""
     try:
-        from transformers import Cache, DynamicCache
-        from transformers.exporters.exporter_dynamo import register_pytree_node
-        from transformers.integrations.executorch import _unflatten_dynamic_cache, register_dynamic_cache_export_support
+        import transformers.exporters.exporter_dynamo
+        import transformers.integrations.executorch  # noqa: F401
     except (ImportError, RuntimeError) as error:  # torchvision without its binary part raises a RuntimeError
         warnings.warn(f"caches of transformers are not supported, because its import fails: {str(error).strip()}", stacklevel=3)
-        return None
+        return False
+    return True
 
-    def register() -> None:
+
+@register_context("caches", "torch.utils._pytree.SUPPORTED_NODES", reason="torch does not know the caches of transformers as containers")
+@contextmanager
+def _registered() -> Iterator[None]:
+    """Register every cache there is."""
+    from transformers import Cache, DynamicCache
+    from transformers.exporters.exporter_dynamo import register_pytree_node
+    from transformers.integrations.executorch import _unflatten_dynamic_cache, register_dynamic_cache_export_support
+
+    with containers_kept():
         register_dynamic_cache_export_support()
         known = pytree.SUPPORTED_NODES[DynamicCache]
         if known.unflatten_fn is _unflatten_dynamic_cache:  # somebody else may have registered it before, with a context of their own
             pytree.SUPPORTED_NODES[DynamicCache] = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
         for kind in _subclasses(Cache):
             register_pytree_node(kind)
-
-    return register
+        yield
 
 
 def _put_together_from(own: Callable[..., Any]) -> Callable[..., Any]:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, MutableMapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, MutableMapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch._higher_order_ops import utils as hop_utils
 from torch.utils import _pytree as pytree
 
 from .errors import UnsupportedTorch
+from .patches.registry import patched, register_patch
 
 OLDEST, NEWEST = (2, 10), (2, 14)
 COMPILES_AND_CALLS = "_hop_compile_and_call"  # from torch 2.12 on; before, operators that take functions call torch.compile
@@ -77,17 +77,22 @@ def sizes_known_to(environment: Any) -> MutableMapping[Any, Any]:
     return environment.backed_var_to_val if hasattr(environment, "backed_var_to_val") else environment.var_to_val  # until torch 2.10
 
 
-@contextmanager
-def functions_called_by(call: Callable[..., Any]) -> Iterator[None]:
+def functions_called_by(call: Callable[..., Any]) -> AbstractContextManager[None]:
     """Have operators that take functions, while it lasts, pass these to `call(function, args, kwargs)`, where torch would compile them."""
-    if hasattr(hop_utils, COMPILES_AND_CALLS):
-        with patch.object(hop_utils, COMPILES_AND_CALLS, call):
-            yield
-        return
-    with patch.object(torch, "compile", _instead_of(torch.compile, call)):
-        yield
+    return patched("functions_called" if hasattr(hop_utils, COMPILES_AND_CALLS) else "functions_compiled", call=call)
 
 
+@register_patch(
+    "functions_called",
+    f"torch._higher_order_ops.utils.{COMPILES_AND_CALLS}",
+    optional=True,
+    reason="operators that take functions would compile them first, from torch 2.12 on",
+)
+def _call_instead(compile_and_call: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
+    return call
+
+
+@register_patch("functions_compiled", "torch.compile", reason="operators that take functions would compile them first, until torch 2.11")
 def _instead_of(compile: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
     def compiled(model: Any = None, **options: Any) -> Any:
         if getattr(model, "__name__", "").endswith("_op_wrapper"):

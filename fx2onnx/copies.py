@@ -8,9 +8,12 @@ from typing import Any, TypeVar
 import torch
 from torch.overrides import TorchFunctionMode
 
+from .patches.registry import patched, register_context
+
 Copied = TypeVar("Copied")
 
 
+@register_context("copies", "torch.Tensor.__deepcopy__", reason="torch refuses to copy a tensor that was computed from others")
 class _WithoutGraphs(TorchFunctionMode):
     """Copies a tensor that was computed from others by its values: `copy.deepcopy` refuses it, because of the graph behind it."""
 
@@ -27,7 +30,7 @@ def copied_whole(value: Copied, memo: dict[int, Any] | None = None) -> Copied:
 
     `torch.nn.utils.weight_norm` leaves such a tensor in its module, as does a model that keeps a result of its last call.
     """
-    with _WithoutGraphs():
+    with patched("copies"):
         return copy.deepcopy(value, memo)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Iterable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -95,6 +96,11 @@ def shown_path(path: str) -> str:
     packages = [parent for parent in Path(path).parents if parent.name == "site-packages"]  # also of an environment that torch is not in
     folder = next((folder for folder in (INSTALLED, *packages, Path.cwd()) if Path(path).is_relative_to(folder)), None)
     return str(Path(path).relative_to(folder)) if folder else path
+
+
+def line_at(frame: FrameType) -> str:
+    """Return `file.py:14 in forward` of a frame."""
+    return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
 def shown(value: Any) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..match import number_by_first_use
+
 PLUMBING = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_is_full_backward_hook", "_version"}
 HOOKS = (
     "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
@@ -67,18 +69,13 @@ def _weights_differ(first: nn.Module, other: nn.Module) -> str | None:
     for name, weight in mine.items():
         if _described(weight) != _described(yours[name]):
             return f"{name} has a different shape, dtype or layout"
-    if _tied(list(mine.values())) != _tied(list(yours.values())):
+    if number_by_first_use(map(id, mine.values())) != number_by_first_use(map(id, yours.values())):
         return "its weights are tied differently"
     return None
 
 
 def _described(weight: torch.Tensor) -> tuple[Any, ...]:
     return type(weight), tuple(weight.shape), weight.stride(), weight.dtype, weight.device, weight.requires_grad
-
-
-def _tied(tensors: list[torch.Tensor]) -> list[int]:
-    first: dict[int, int] = {}
-    return [first.setdefault(id(tensor), position) for position, tensor in enumerate(tensors)]
 
 
 def _attributes_differ(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:

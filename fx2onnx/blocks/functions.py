@@ -16,6 +16,7 @@ from ..build.graph import TRANSPOSED, Graph, Tensor
 from ..build.interpreter import Interpreter
 from ..build.values import SYMBOLIC, Size, expression, sizes_of
 from ..errors import Untranslated
+from ..match import Event, Value, canonical
 from .equality import class_of
 from .sharing import NAMESPACE, Sharing
 
@@ -281,26 +282,31 @@ def _read_by(node: ir.Node) -> Iterator[ir.Value]:
             yield from attribute.as_graph().outputs
 
 
-def structure(graph: ir.Graph) -> tuple[Any, ...]:
+def structure(graph: ir.Graph) -> tuple[Event, ...]:
     """Return what a graph does, whatever its values are called; two functions of equal structure are one."""
-    number: dict[int, int] = {}
+    return canonical(_events_of(graph))
 
-    def of(value: ir.Value | None) -> int | None:
-        return None if value is None else number.setdefault(id(value), len(number))
 
-    def part(inner: ir.Graph) -> tuple[Any, ...]:
-        inputs = tuple((of(v), v.dtype, str(v.shape)) for v in inner.inputs)
-        nodes = tuple(
-            (n.domain, n.op_type, tuple(map(of, n.inputs)), tuple(map(attribute, n.attributes.values())), tuple(map(of, n.outputs)))
-            for n in inner
-        )
-        return inputs, nodes, tuple(map(of, inner.outputs))
+def _events_of(graph: ir.Graph) -> Iterator[Event]:
+    """Yield the nodes of a graph, each after the graphs among its attributes."""
+    yield Event("inputs", tuple((value.dtype, str(value.shape)) for value in graph.inputs), tuple(map(id, graph.inputs)))
+    for node in graph:
+        for attribute in node.attributes.values():
+            if attribute.type == ir.AttributeType.GRAPH:
+                yield from _events_of(attribute.as_graph())
+        signature = node.domain, node.op_type, tuple(map(_content, node.attributes.values()))
+        yield Event(signature, tuple(map(_leaf, node.inputs)), tuple(map(id, node.outputs)))
+    yield Event("outputs", tuple(map(_leaf, graph.outputs)))
 
-    def attribute(a: ir.Attr) -> tuple[Any, ...]:
-        if a.type == ir.AttributeType.GRAPH:
-            return a.name, part(a.as_graph())
-        if a.type == ir.AttributeType.TENSOR:
-            return a.name, a.as_tensor().dtype, str(a.as_tensor().shape), a.as_tensor().tobytes()
-        return a.name, str(a.value)
 
-    return part(graph)
+def _leaf(value: ir.Value | None) -> Value | None:
+    return None if value is None else Value(id(value))
+
+
+def _content(attribute: ir.Attr) -> tuple[Any, ...]:
+    if attribute.type == ir.AttributeType.GRAPH:
+        return (attribute.name,)
+    if attribute.type == ir.AttributeType.TENSOR:
+        tensor = attribute.as_tensor()
+        return attribute.name, tensor.dtype, str(tensor.shape), tensor.tobytes()
+    return attribute.name, str(attribute.value)

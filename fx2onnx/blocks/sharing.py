@@ -13,6 +13,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from ..match import number_by_first_use
 from .equality import MARKS_A_BLOCK, Reads, all_attributes, difference, peculiarity, snapshot, watched, weights
 
 PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -33,7 +34,7 @@ class Block:
     arguments: Leaves
     spec: pytree.TreeSpec
     modes: tuple[bool, bool, bool]
-    repetition: list[int]
+    repetition: tuple[int, ...]
     out_spec: pytree.TreeSpec = field(init=False)
     results: Leaves = field(default_factory=list)
     reads: Reads = field(default_factory=set)
@@ -167,9 +168,8 @@ def _exact(value: Any) -> Any:
     return value.node.expr if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)) else value
 
 
-def _repetition(leaves: Leaves) -> list[int]:
-    first: dict[int, int] = {}
-    return [first.setdefault(storage(leaf), i) for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+def _repetition(leaves: Leaves) -> tuple[int, ...]:
+    return number_by_first_use(storage(leaf) for leaf in leaves if isinstance(leaf, torch.Tensor))
 
 
 def storage(tensor: torch.Tensor) -> int:

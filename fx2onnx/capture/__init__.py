@@ -13,19 +13,18 @@ from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _pytree as pytree
 
 from ..errors import FrozenDimension, ToOnnxError, first_sentence
+from ..patches.registry import patched
+from ..patches.transformer_encoder import zeros_as_without_gradients
+from . import text_of_numbers  # noqa: F401 - its patches are entered
 from .by_export import REFUSES, Capture, capture_by_export
 from .dims import moves
 from .held import Held, numbers_read
 from .of_libraries import losses_in_libraries
 from .packed import check_no_result_is_packed, packing_described
-from .padded_encoders import zeros_as_without_gradients
-from .plain_numbers import plain_numbers_noted
 from .running.by_running import capture_by_running
 from .running.refusal import CannotRun, CopyWritten, EndNotKept, LeftOut, ListAsLong, NumbersMove, SeenByRunsAlone, TooMuchWork
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
-from .text_of_numbers import no_text_of_numbers
-from .unprinted import refusals_unprinted
 from .whole_values import PLAIN_INTEGER, with_items
 
 CAPTURES = ("torch.export", "run", "auto")
@@ -103,7 +102,7 @@ def captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> M
     Raises:
         ToOnnxError: what the capture that was taken last raises, or `use`; a note says why the other was not taken.
     """
-    with refusals_unprinted(), no_text_of_numbers(), plain_numbers_noted():
+    with patched("quiet_logs", "text_of_numbers", "plain_numbers"):
         return _captured(model, way, by, use)  # no decorator does it: its frame would be the line of layers that torch calls itself
 
 

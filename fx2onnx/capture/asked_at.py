@@ -11,7 +11,7 @@ from torch._guards import SLoc
 from ..errors import INSTALLED, TORCH, shown_path
 from .plain_numbers import TakenWithin
 
-AROUND_TORCH = [str(Path(__file__).with_name(name)) for name in ("masks_and_classes.py", "vmapped.py")]  # which hand on what it asks
+AROUND_TORCH = [str(Path(__file__).parents[1] / "patches" / name) for name in ("one_hot.py", "vmap.py")]  # which hand on what it asks
 TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
     *("_export/", "_tensor.py", "fx/", "nn/", "export/"),

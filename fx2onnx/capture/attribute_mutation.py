@@ -6,7 +6,7 @@ import copy
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ..blocks.equality import SIMPLE, attributes
 from ..copies import copied_whole, with_shared_parameters
-from ..errors import MutationError, first_sentence, shown_path
+from ..errors import MutationError, first_sentence, line_at
 
 NUMBERS = (int, float, bool, complex, str, bytes, type(None))
 WHOLE = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -333,8 +333,3 @@ def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines)
         yield
     finally:
         module.__class__ = kind
-
-
-def line_at(frame: FrameType) -> str:
-    """Return `file.py:14 in forward` of a frame."""
-    return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"

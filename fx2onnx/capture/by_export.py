@@ -18,23 +18,18 @@ from torch.utils import _pytree as pytree
 
 from ..blocks.sharing import Classes, NotABlock, Sharing, check_free_values, is_of, marked
 from ..errors import CaptureError, FrozenDimension, first_sentence
+from ..patches.caught_errors import no_error_caught
+from ..patches.module_to import casts_of_parts
+from ..patches.registry import patched, register_context
 from .accepted import sizes_accepted
 from .attribute_mutation import only_harmless_mutations
-from .caught_errors import no_error_caught
 from .conditions import conditions, ranges
 from .dims import DynamicDim, check_accepted, is_hint, moves, promises
 from .dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, in_quotes, symbol_of, what_became_constant
-from .flexible_attention import flex_attention_followed
-from .generators import NoGenerators
 from .gradients import gradients_noted
 from .keywords import keywords_named
-from .lengths import lengths_kept
-from .masks_and_classes import MasksAndClasses
-from .modules_cast import casts_of_parts
-from .plain_averages import batches_counted_by_tensors
 from .program_guards import guards_of
 from .raised import at_line, said_by
-from .vmapped import vmap_followed
 
 Export = Callable[[], torch.export.ExportedProgram]
 SIZES = re.compile(r"(\w+) = (L\['\w+'\]\S*\.size\(\)\[\d+\])")  # of axes, as torch.export calls them
@@ -229,12 +224,7 @@ def _export_once(
 def _as_python_runs(module: nn.Module) -> tuple[AbstractContextManager[Any], ...]:
     """What changes calls that the model makes, where torch.export runs its Python."""
     return (
-        lengths_kept(),
-        MasksAndClasses(),
-        vmap_followed(),
-        flex_attention_followed(),
-        NoGenerators(),
-        batches_counted_by_tensors(),
+        patched("tensor_len", "one_hot", "vmap", "flex_attention", "generators", "cumulative_batch_norm"),
         casts_of_parts(module),
     )
 
@@ -264,13 +254,21 @@ def numbers_kept(module: nn.Module) -> Iterator[None]:
                     buffer.copy_(value)
 
 
-@contextmanager
-def size_one_stays_dynamic() -> Iterator[None]:
-    """Let an axis be dynamic, while it lasts, whose example has one element; torch's ONNX exporter does the same."""
+@register_context(
+    "size_one",
+    "torch.fx.experimental._config.backed_size_oblivious",
+    reason="an axis whose example has one element would be static; torch's ONNX exporter sets the same",
+)
+def _size_one_is_no_exception() -> AbstractContextManager[None]:
     import torch.fx.experimental._config as config
 
-    with config.patch(backed_size_oblivious=True):  # type: ignore[attr-defined]  # torch puts a ConfigModule in place of this module
-        yield
+    found: AbstractContextManager[None] = config.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]  # a ConfigModule
+    return found
+
+
+def size_one_stays_dynamic() -> AbstractContextManager[None]:
+    """Let an axis be dynamic, while it lasts, whose example has one element."""
+    return patched("size_one")
 
 
 def _violation(error: Exception) -> str:

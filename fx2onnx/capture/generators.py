@@ -10,6 +10,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ..errors import CaptureError
+from ..patches.registry import register_context
 from .raised import line_among
 
 OF_A_GENERATOR = "the model draws random numbers from a torch.Generator, which an exported model cannot use,"
@@ -27,6 +28,7 @@ def drawn_from(args: Iterable[Any], kwargs: Mapping[str, Any], seed: int) -> tup
     return (OF_A_SEED, "") if torch.initial_seed() != seed else None
 
 
+@register_context("generators", "every function that takes a generator", reason="torch.export leaves the generator out without a word")
 class NoGenerators(TorchFunctionMode):
     """While it lasts, a call that is given a generator is refused; `generator=None`, with which torch takes no moving size, is left out."""
 

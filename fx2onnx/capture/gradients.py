@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
-from unittest.mock import patch
 
-import torch
+import torch.autograd  # noqa: F401 - it is patched
 from torch import nn
 
 from ..errors import CaptureError
+from ..patches.registry import patched, register_patch
 from .raised import line_among
 
 INPUTS = 4  # the place of the tensors whose gradients are asked for
@@ -25,9 +25,14 @@ def gradients_noted(model: nn.Module) -> Iterator[list[str]]:
         CaptureError: `backward` is called, and would leave gradients in the parameters of the model.
     """
     lines: list[str] = []
-    engine = torch.autograd._engine_run_backward  # type: ignore[attr-defined]
-    has_gradients = any(parameter.requires_grad for parameter in model.parameters())
+    with patched("gradients", lines=lines, has_gradients=any(parameter.requires_grad for parameter in model.parameters())):
+        yield lines
 
+
+@register_patch(
+    "gradients", "torch.autograd._engine_run_backward", reason="backward() would add to the gradients of the parameters of the model"
+)
+def _noting(engine: Callable[..., Any], lines: list[str], has_gradients: bool) -> Callable[..., Any]:
     def noted(*args: Any, accumulate_grad: bool, **kwargs: Any) -> Any:
         lines.append(line_among(reversed(traceback.extract_stack())))
         if accumulate_grad and has_gradients and not args[INPUTS]:
@@ -37,5 +42,4 @@ def gradients_noted(model: nn.Module) -> Iterator[list[str]]:
             )
         return engine(*args, accumulate_grad=accumulate_grad, **kwargs)
 
-    with patch.object(torch.autograd, "_engine_run_backward", noted):
-        yield lines
+    return noted

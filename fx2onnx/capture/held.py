@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
-from unittest.mock import patch
 
 import torch
 from torch import nn
 from torch._subclasses import fake_impls
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
 from ..blocks.sharing import inline_repeated_blocks
 from ..errors import first_sentence
+from ..patches.registry import patched, register_patch
 from .attribute_mutation import called_apart, equal_results
 from .by_export import kept_apart
 from .dims import DynamicDim
@@ -138,13 +137,15 @@ class Held:
 def numbers_read() -> Iterator[dict[str, None]]:
     """Note, while it lasts, the lines at which torch.export makes a symbol of a number that is read from a tensor."""
     lines: dict[str, None] = {}
-    with ExitStack() as stack:
-        for kind in ("int", "float", "bool"):
-            name = f"create_unbacked_sym{kind}"
-            stack.enter_context(patch.object(ShapeEnv, name, _noting(getattr(ShapeEnv, name), lines)))
+    with patched("numbers_read", lines=lines):
         yield lines
 
 
+@register_patch(
+    "numbers_read",
+    *(f"torch.fx.experimental.symbolic_shapes.ShapeEnv.create_unbacked_sym{kind}" for kind in ("int", "float", "bool")),
+    reason="torch.export does not say which line reads a number from a tensor",
+)
 def _noting(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., Any]:
     def made(*args: Any, **kwargs: Any) -> Any:
         if sys._getframe(1).f_code is READ:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from numbers import Integral
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, NoReturn
-from unittest.mock import patch
 
 import torch
 from torch import nn
@@ -18,6 +17,7 @@ from torch.utils import _pytree as pytree
 from ..build.recurrences import recurrences
 from ..build.values import expression
 from ..compat import children_of
+from ..patches.registry import patched, register_patch
 from .running.lines import line_of
 from .running.refusal import CannotRun
 
@@ -96,24 +96,11 @@ def packing_described() -> Iterator[dict[str, None]]:
     """Have sequences, while it lasts, packed and padded again as `Described`; what is given are the lines of what a file does not check."""
     unchecked: dict[str, None] = {}
     _UNCHECKED.append(unchecked)
-    with ExitStack() as stack:
-        stack.callback(_UNCHECKED.pop)
-        stack.enter_context(_written_as(rnn.pack_padded_sequence, _pack_padded_sequence))
-        stack.enter_context(_written_as(rnn.pad_packed_sequence, _pad_packed_sequence))
-        for layer in (nn.LSTM, nn.GRU, nn.RNN):
-            stack.enter_context(patch.object(layer, "forward", _of_described(layer.forward)))
-        yield unchecked
-
-
-@contextmanager
-def _written_as(function: Any, other: Any) -> Iterator[None]:
-    """Let a function of torch's do what another one does, also where a module has it by its name."""
-    own = function.__code__
-    function.__code__ = other.__code__
     try:
-        yield
+        with patched("packed"):
+            yield unchecked
     finally:
-        function.__code__ = own
+        _UNCHECKED.pop()
 
 
 def _pack_padded_sequence(input: Any, lengths: Any, batch_first: Any, enforce_sorted: Any) -> Any:
@@ -127,6 +114,17 @@ def _pad_packed_sequence(sequence: Any, batch_first: Any, padding_value: Any, to
     from fx2onnx.capture.packed import padded
 
     return padded(sequence, batch_first, padding_value, total_length)
+
+
+@register_patch(
+    "packed",
+    "torch.nn.utils.rnn.pack_padded_sequence.__code__",
+    "torch.nn.utils.rnn.pad_packed_sequence.__code__",
+    reason="the number of rows of a packed sequence depends on values; a module may have imported the function by its name",
+)
+def _code_of_ours(own: CodeType, holder: FunctionType) -> CodeType:
+    ours = {"pack_padded_sequence": _pack_padded_sequence, "pad_packed_sequence": _pad_packed_sequence}
+    return ours[holder.__name__].__code__
 
 
 _PADDED = FunctionType(rnn.pad_packed_sequence.__code__, rnn.__dict__, argdefs=rnn.pad_packed_sequence.__defaults__)
@@ -187,6 +185,11 @@ def _as_long_as(steps: torch.Tensor, length: Any, padding_value: float) -> torch
     return torch.cat([steps, further])[:length]
 
 
+@register_patch(
+    "packed",
+    *(f"torch.nn.{layer}.forward" for layer in ("LSTM", "GRU", "RNN")),
+    reason="a recurrent layer takes a packed sequence as its padded steps and their lengths",
+)
 def _of_described(forward: Callable[..., Any]) -> Callable[..., Any]:
     def of_either(self: nn.RNNBase, input: Any, hx: Any = None) -> Any:
         return _run(self, input, hx) if isinstance(input, Described) else forward(self, input, hx)

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from traceback import FrameSummary
 from typing import Any
-from unittest.mock import patch
 
 from torch._guards import SLoc
 from torch.fx.experimental.sym_node import SymNode
 from torch.fx.experimental.symbolic_shapes import uninteresting_files
 
 from ..errors import TORCH
+from ..patches.registry import register_patch
 from .raised import OWN
 
-CAPTURE = f"{Path(__file__).parent}/"
+CAPTURE = tuple(f"{Path(__file__).parents[1] / folder}/" for folder in ("capture", "patches"))
 ONLY_CHECKS = "ATen/native/MaxPooling.h"  # that a window fits: what is computed goes by the size as it is
 COMPUTING = tuple(f"{TORCH}{part}" for part in ("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "fx/"))
 
@@ -31,19 +30,17 @@ class TakenWithin(TakenPlain):
     """The line of a call within which torch took a number that it computed itself: how many parts `x.chunk(2)` has."""
 
 
-@contextmanager
-def plain_numbers_noted() -> Iterator[None]:
-    """Mark, while it lasts, the guards by which torch notes that it took a number for a plain one, with the line of the model's.
+@register_patch(
+    "plain_numbers",
+    *(f"torch.fx.experimental.sym_node.SymNode.{name}" for name in ("guard_int", "guard_float")),
+    reason="torch gives no line of the model for the guard by which it makes a constant of a size",
+)
+def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
+    """Mark the guards by which torch notes that it took a number for a plain one, with the line of the model's.
 
     Torch asks for them where an operator wants an `int` or a `float`, in a frame of its own, as it asks what nothing depends on.
     """
-    with ExitStack() as stack:
-        for kind in ("guard_int", "guard_float"):
-            stack.enter_context(patch.object(SymNode, kind, _marking(getattr(SymNode, kind))))
-        yield
 
-
-def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
     def taken(node: SymNode, file: str, line: int) -> Any:
         environment = node.shape_env
         if environment is None:  # the length of something ragged
@@ -67,7 +64,7 @@ def _place(frame: Any, file: str) -> Callable[[str | None], SLoc]:
     if file.endswith(ONLY_CHECKS):
         return partial(SLoc, FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
     found = frame
-    while found is not None and found.f_code.co_filename.startswith((TORCH, CAPTURE, "<")):
+    while found is not None and found.f_code.co_filename.startswith((TORCH, *CAPTURE, "<")):
         found = found.f_back
     if found is None or found.f_code.co_filename.startswith(OWN):
         found = frame

@@ -5,32 +5,28 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
-from unittest.mock import patch
 
-import torch
 from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
 
+from ..patches.registry import register_patch
 from .running.lines import line_of, outside
 from .running.refusal import SeenByRunsAlone
 
-NUMBERS = (torch.SymInt, torch.SymFloat, torch.SymBool)
+NUMBERS = ("torch.SymInt", "torch.SymFloat", "torch.SymBool")
 INSTEAD = "an exported model cannot make this text. Compare the number itself, and print it outside the model"
 OF_A_NUMBER = re.compile(r"[\W_x]*\d[\W\d_x]*")  # `3`, `[3]`, `224x224`
 NOT_THE_MODEL_S = ("/site-packages/", "/logging/")
 
 
-@contextmanager
-def no_text_of_numbers() -> Iterator[None]:
-    """Refuse, while it lasts, to give the model's code the text of a number that values decide, or of a size beside texts of numbers."""
-    with ExitStack() as stack:
-        for kind in NUMBERS:
-            stack.enter_context(patch.object(kind, "__repr__", _refusing(kind.__repr__)))
-        yield
-
-
+@register_patch(
+    "text_of_numbers",
+    *(f"{kind}.__repr__" for kind in NUMBERS),
+    reason="the text of a symbol is not that of its number, so a condition on it would be decided wrongly",
+)
 def _refusing(plain: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Refuse to give the model's code the text of a number that values decide, or of a size beside texts of numbers."""
+
     def text(number: Any) -> str:
         frame = sys._getframe(1)
         is_the_model_s = outside(frame) is frame and not any(part in frame.f_code.co_filename for part in NOT_THE_MODEL_S)

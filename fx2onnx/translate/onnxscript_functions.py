@@ -22,6 +22,7 @@ from ..build.graph import Graph, Tensor
 from ..build.translation import Translation
 from ..compat import signature_of_function
 from ..errors import Untranslated
+from ..patches.registry import patched, register_patch
 from . import schema_nodes
 from .dispatch import NOT_TRANSLATED
 
@@ -124,15 +125,18 @@ def translation_of(function: Callable[..., Any], local: bool = False) -> Transla
 @contextmanager
 def _tracing(recorder: Recorder) -> Iterator[None]:
     """While it lasts, onnxscript calls go to the recorder; whatever goes wrong in them is a reason not to use the function."""
-    before = _core.current_tracer
-    _core.current_tracer = recorder
     try:
-        with default_as(recorder):
+        with patched("onnxscript_functions", recorder=recorder), default_as(recorder):
             yield
     except Exception as error:
         raise Untranslated(_reason(error)) from error
-    finally:
-        _core.current_tracer = before
+
+
+@register_patch(
+    "onnxscript_functions", f"{_core.__name__}.current_tracer", reason="torch's own tracer of such calls makes the nodes itself"
+)
+def _recorder_of_ours(tracer: Any, recorder: Recorder) -> Recorder:
+    return recorder
 
 
 def _reason(error: BaseException) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ...patches.registry import patched, register_context
+
 aten = torch.ops.aten
 END = 2**63 - 1
 MASKS = (torch.bool, torch.uint8)
@@ -25,7 +27,7 @@ def calls_as_written() -> Iterator[None]:
     """
     token = COPIES.set(True)
     try:
-        with AsWritten():
+        with patched("as_written"):
             yield
     finally:
         COPIES.reset(token)
@@ -36,6 +38,13 @@ def are_calls_as_written() -> bool:
     return COPIES.get()
 
 
+@register_context(
+    "as_written",
+    "torch.Tensor.__getitem__",
+    "torch.Tensor.__setitem__",
+    "torch.Tensor.contiguous",
+    reason="torch leaves out what does nothing at the sizes of one run",
+)
 class AsWritten(TorchFunctionMode):
     """Takes the place of torch's own indexing, where it is by numbers, slices, None, `...` and tensors with axes."""
 

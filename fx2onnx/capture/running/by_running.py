@@ -12,6 +12,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
 from ...errors import ToOnnxError
+from ...patches.module_to import casts_of_parts
 from ..accepted import constants_accepted
 from ..attribute_mutation import only_harmless_mutations
 from ..by_export import Capture, check_no_part_is_scripted, kept_apart
@@ -19,7 +20,6 @@ from ..dims import check_accepted
 from ..dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..gradients import gradients_noted
 from ..keywords import named_where_they_can_be
-from ..modules_cast import casts_of_parts
 from .arguments import check_arguments
 from .as_written import calls_as_written
 from .asked_by_libraries import is_of_library

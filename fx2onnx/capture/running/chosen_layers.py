@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import sys
+from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import torch
-from torch import nn
 
+from ...patches.registry import register_patch
 from .numbers import Number
 from .python_numbers import whole_number
 
-LISTS = (nn.ModuleList, nn.Sequential, nn.ParameterList)
+FINDS = (  # what `__getitem__` finds a layer with: CPython 3.13 calls a stale `__getitem__` once its class has changed 1,000 times
+    "torch.nn.ModuleList._get_abs_string_index",
+    "torch.nn.ParameterList._get_abs_string_index",
+    "torch.nn.Sequential._get_item_by_idx",
+)
 MOST = 16  # layers of a list: more than that are more paths than a file may have
 
 
-@contextmanager
-def layers_chosen() -> Iterator[None]:
-    """Let lists of layers, while it lasts, be asked for the one at a number that was read, or at a tensor."""
-    with ExitStack() as stack:
-        for kind in LISTS:
-            stack.enter_context(patch.object(kind, "__getitem__", _at_either(kind.__getitem__)))
-        yield
-
-
-def _at_either(at: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def chosen(layers: Any, place: Any) -> Any:
+@register_patch("chosen_layers", *FINDS, reason="a list takes the place of a layer as a number of Python, where a value decides it")
+def _at_either(at: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(layers: Any, *given: Any) -> Any:
+        *others, place = given
         number = whole_number(place) if isinstance(place, torch.Tensor) else place
-        return at(layers, _place(number, len(layers)) if type(number) is Number else place)
+        is_read = sys._getframe(1).f_code.co_name == "__getitem__"
+        return at(layers, *others, _place(number, len(layers)) if is_read and type(number) is Number else place)
 
     return chosen
 

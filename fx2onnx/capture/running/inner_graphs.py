@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch.utils import _pytree as pytree
@@ -15,7 +14,8 @@ from torch.utils import _pytree as pytree
 from ...blocks.sharing import storage
 from ...build.values import Size
 from ...compat import functions_called_by
-from .associative import HALVED, MODULE, from_left_to_right
+from ...patches.registry import patched, register_patch
+from . import associative  # noqa: F401 - its patch is entered
 from .effects import written
 from .notes import Ref, Trace
 from .program import Described
@@ -38,13 +38,18 @@ def functions_called_as_they_are(moves: bool) -> Iterator[None]:
     Args:
         moves: whether any axis does; where none does, torch halves the length of an `associative_scan` as often in each call.
     """
-    noted = {hop.cond: _cond, hop.while_loop: _while_loop, hop.scan: _scan, hop.map_impl: _map}
-    with ExitStack() as stack:
-        for op, note in noted.items():
-            stack.enter_context(patch.dict(op.python_key_table, {Recorder: note, InnerRecorder: note}))
-        stack.enter_context(functions_called_by(_called))
-        stack.enter_context(patch.object(MODULE, HALVED, from_left_to_right) if moves else nullcontext())
+    with patched("inner_graphs"), functions_called_by(_called), patched("associative") if moves else nullcontext():
         yield
+
+
+@register_patch(
+    "inner_graphs",
+    *(f"torch.ops.higher_order.{op}.python_key_table" for op in ("cond", "while_loop", "scan", "map_impl")),
+    reason="torch has no rule by which these operators note their functions in a trace of ours",
+)
+def _with_our_rules(rules: dict[Any, Any], holder: Any) -> dict[Any, Any]:
+    noting: dict[Any, Any] = {hop.cond: _cond, hop.while_loop: _while_loop, hop.scan: _scan, hop.map_impl: _map}
+    return {**rules, Recorder: noting[holder], InnerRecorder: noting[holder]}
 
 
 def _called(function: Function, args: Any, kwargs: Any = None) -> Any:

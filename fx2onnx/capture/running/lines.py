@@ -18,8 +18,8 @@ from ..raised import NUMPY
 
 Place: TypeAlias = tuple[CodeType, Any]  # where in a function
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
-OWN_FOLDER = f"{Path(__file__).parents[1]}/"
 PACKAGE = f"{Path(__file__).parents[2]}/"
+OWN_FOLDERS = (f"{PACKAGE}capture/", f"{PACKAGE}patches/")
 
 
 def line_of(frame: Any) -> str:
@@ -78,7 +78,7 @@ class Environment(ShapeEnv):
         while noted is not None and noted.f_code.co_filename in uninteresting_files():
             noted = noted.f_back
         frame = noted
-        while frame is not None and frame.f_code.co_filename.startswith(OWN_FOLDER):
+        while frame is not None and frame.f_code.co_filename.startswith(OWN_FOLDERS):
             frame = frame.f_back
             while frame is not None and frame.f_code.co_filename in uninteresting_files():
                 frame = frame.f_back
@@ -89,4 +89,4 @@ class Environment(ShapeEnv):
 
 def is_within_torch(path: str) -> bool:
     """Return whether a file is torch's, NumPy's, or one of those that capture."""
-    return path.startswith((TORCH, NUMPY, OWN_FOLDER, "<"))
+    return path.startswith((TORCH, NUMPY, *OWN_FOLDERS, "<"))

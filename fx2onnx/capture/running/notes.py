@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -12,6 +11,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
+from ...match import Event, Value, common_prefix, same_constant
 from .scopes import Scope
 
 Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
@@ -102,9 +102,7 @@ def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 def alike(a: Any, b: Any) -> bool:
     """Return whether two arguments of calls say the same: 1 is not 1.0, and NaN is NaN."""
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b))
-    return type(a) is type(b) and (a is b or bool(a == b))
+    return same_constant(a, b)
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
@@ -118,7 +116,27 @@ def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
 
 def first_difference(one: Trace, other: Trace) -> int | None:
     """Return the number of the first call that two runs do not share; None when they share all."""
-    for number, (a, b) in enumerate(zip(one.rows, other.rows, strict=False)):
-        if a.kind != b.kind:
-            return number
-    return None if len(one.rows) == len(other.rows) else min(len(one.rows), len(other.rows))
+    shared = common_prefix([row.kind for row in one.rows], [row.kind for row in other.rows])
+    return None if shared == len(one.rows) == len(other.rows) else shared
+
+
+def events_of(trace: Trace, path: tuple[str, ...] = ()) -> list[Event]:
+    """Return the calls of a run, and what it returned, as events; the functions that a call takes stand before it, under its number."""
+    found = [Event("inputs", (), tuple((*path, ref) for ref in _operands(trace)))] if path else []
+    for number, row in enumerate(trace.rows):
+        for place, leaf in enumerate(row.leaves):
+            found += events_of(leaf, (*path, f"{number}.{place}")) if isinstance(leaf, Trace) else []
+        leaves = tuple(_event_leaf(leaf, path) for leaf in row.leaves)
+        found.append(Event(row.kind, leaves, tuple((*path, Ref("row", number, part)) for part in range(len(row.made)))))
+    return [*found, Event(("outputs", trace.spec), tuple(_event_leaf(leaf, path) for leaf in trace.returned))]
+
+
+def _operands(trace: Trace) -> list[Ref]:
+    leaves = (leaf for leaves in (*(row.leaves for row in trace.rows), trace.returned) for leaf in leaves)
+    return sorted({leaf._replace(turns=()) for leaf in leaves if isinstance(leaf, Ref) and leaf.kind == "input"})
+
+
+def _event_leaf(leaf: Any, path: tuple[str, ...]) -> Any:
+    if isinstance(leaf, Trace):
+        return None
+    return Value((*path, leaf._replace(turns=()))) if isinstance(leaf, Ref) else leaf

@@ -11,6 +11,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from ...patches.registry import register_context
 from .lines import line_of
 
 AS_TENSORS = {"mul", "add", "sub", "truediv", "div", "radd", "rmul", "rsub", "clamp", "clamp_min", "clamp_max", "clip", "masked_fill"}
@@ -102,6 +103,9 @@ for name in OTHER_USES:
     setattr(Number, name, _refused(name))
 
 
+@register_context(
+    "numbers", "torch.Tensor.item", reason="a comparison of the number is a condition on a value, which a file needs both sides of"
+)
 class Numbers(TorchFunctionMode):
     """While it lasts, `item()` gives a `Number`; `lines` are those that call it."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import sympy
 import torch
@@ -18,13 +17,15 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils._sympy.functions import FloatTrueDiv, OpaqueUnaryFn_exp, OpaqueUnaryFn_log, ToFloat
 
 from ...build.values import expression
+from ...patches.registry import patched, register_context, register_patch
+from . import tracked_sizes  # noqa: F401 - it is entered
 from .lines import is_within_torch
 from .numbers import Number
 from .recorder import Recorder
 from .refusal import PlainNumber
 
 SYMBOLS = (torch.SymInt, torch.SymFloat)
-PLAIN = ((torch.SymInt, "__int__"), (torch.SymInt, "__float__"), (torch.SymFloat, "__int__"), (torch.SymFloat, "__float__"))
+PLAIN = tuple(f"torch.{kind}.__{name}__" for kind in ("SymInt", "SymFloat") for name in ("int", "float"))
 TORCH_S_OWN = re.compile(r"torch$|torch\.(?!nn\b)|sympy\b")  # what asks a symbol for a number there means to
 COMPARISONS = ("__gt__", "__ge__", "__lt__", "__le__", "__eq__", "__ne__")
 NO_SIZES = "must be bool, not SymBool"  # what torch says where it is given a comparison
@@ -46,21 +47,20 @@ class Kept:
 
 @contextmanager
 def expressions_kept(recorder: Recorder, environment: ShapeEnv, kept: Kept) -> Iterator[None]:
-    """Let `len`, `divmod` and functions of `math` keep the expression of a size, while it lasts, and what else is asked for."""
+    """Let sizes be symbols while it lasts, of which `len`, `divmod` and functions of `math` keep the expression, and what else is asked."""
     with ExitStack() as stack:
-        for module, name, function in _functions(environment):
-            stack.enter_context(patch.object(module, name, function))
-        for name in WITH_FLOATS:
-            stack.enter_context(patch.object(torch.SymFloat, f"__{name}__", _in_python_s_order(name, environment)))
-        for kind, name in PLAIN:
-            stack.enter_context(patch.object(kind, name, _ending(recorder, kind, name), create=True))
+        stack.enter_context(patched("tracked_sizes", "python_numbers", recorder=recorder, environment=environment))
         for names in kept.modules:
-            stack.enter_context(_named(names, int=Int, float=Float))
-        for name in COMPARISONS if kept.decides else ():
-            stack.enter_context(patch.object(torch.SymInt, name, _decided(getattr(torch.SymInt, name))))
+            stack.enter_context(patched("python_types", names=names, others={"int": Int, "float": Float}))
+        stack.enter_context(patched("comparisons") if kept.decides else nullcontext())
         yield
 
 
+@register_patch(
+    "comparisons",
+    *(f"torch.SymInt.{name}" for name in COMPARISONS),
+    reason="some functions of torch take a bool, and no comparison of sizes",
+)
 def _decided(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A comparison that is a test as soon as the model's own code makes it."""
 
@@ -76,7 +76,7 @@ def whole_numbers_kept(modules: Sequence[dict[str, Any]]) -> Iterator[None]:
     """Let `int` in these modules keep the number, or the size, that stands for an element of a tensor, while it lasts."""
     with ExitStack() as stack:
         for names in modules:
-            stack.enter_context(_named(names, int=Int))
+            stack.enter_context(patched("python_types", names=names, others={"int": Int}))
         yield
 
 
@@ -86,8 +86,9 @@ def whole_number(tensor: torch.Tensor) -> Any:
     return tensor.item() if is_whole else tensor
 
 
+@register_context("python_types", "int and float in modules of the model", reason="they make a Python number of a size, or of a tensor")
 @contextmanager
-def _named(names: dict[str, Any], **others: Any) -> Iterator[None]:
+def _named(names: dict[str, Any], others: dict[str, Any]) -> Iterator[None]:
     """Let names of a module be others, while it lasts; what else the module sets stays."""
     before = {name: names[name] for name in others if name in names}
     names.update(others)
@@ -99,13 +100,32 @@ def _named(names: dict[str, Any], **others: Any) -> Iterator[None]:
         names.update(before)
 
 
-def _functions(environment: ShapeEnv) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
-    length, divided = len, divmod
-    yield builtins, "len", lambda x, /: x.shape[0] if isinstance(x, torch.Tensor) and x.shape else length(x)
-    yield builtins, "divmod", lambda a, b, /: (a // b, a % b) if isinstance(a, SYMBOLS) or isinstance(b, SYMBOLS) else divided(a, b)
-    yield math, "sqrt", _of_sizes(math.sqrt, lambda x: x**0.5)
-    yield math, "log", _of_sizes(math.log, lambda x: _opaque(environment, OpaqueUnaryFn_log, math.log, x))
-    yield math, "exp", _of_sizes(math.exp, lambda x: _opaque(environment, OpaqueUnaryFn_exp, math.exp, x))
+_register = partial(register_patch, "python_numbers", reason="it makes a Python number of a dynamic size")
+
+
+@_register("builtins.len")
+def _length_of(plain: Callable[[Any], int]) -> Callable[[Any], Any]:
+    return lambda x, /: x.shape[0] if isinstance(x, torch.Tensor) and x.shape else plain(x)
+
+
+@_register("builtins.divmod")
+def _divmod_of(plain: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda a, b, /: (a // b, a % b) if isinstance(a, SYMBOLS) or isinstance(b, SYMBOLS) else plain(a, b)
+
+
+@_register("math.sqrt")
+def _root_of(plain: Callable[..., Any]) -> Callable[..., Any]:
+    return _of_sizes(plain, lambda x: x**0.5)
+
+
+@_register("math.log")
+def _log_of(plain: Callable[..., Any], environment: ShapeEnv) -> Callable[..., Any]:
+    return _of_sizes(plain, lambda x: _opaque(environment, OpaqueUnaryFn_log, plain, x))
+
+
+@_register("math.exp")
+def _exp_of(plain: Callable[..., Any], environment: ShapeEnv) -> Callable[..., Any]:
+    return _of_sizes(plain, lambda x: _opaque(environment, OpaqueUnaryFn_exp, plain, x))
 
 
 def _of_sizes(plain: Callable[..., Any], of_size: Callable[[Any], Any]) -> Callable[..., Any]:
@@ -118,9 +138,8 @@ def _opaque(environment: ShapeEnv, function: Any, plain: Callable[[float], float
     return environment.create_symfloatnode(function(real), hint=plain(size.node.hint))
 
 
-def _ending(recorder: Recorder, kind: type, name: str) -> Callable[[Any], Any]:
-    plain = getattr(kind, name, None)
-
+@register_patch("python_numbers", *PLAIN, creates=True, reason="it makes a Python number of a dynamic size, and the run ends there")
+def _ending(plain: Callable[[Any], Any] | None, name: str, recorder: Recorder) -> Callable[[Any], Any]:
     def end(self: Any) -> Any:
         names = sys._getframe(1).f_globals
         if plain is not None and TORCH_S_OWN.match(names.get("__name__", "")):
@@ -133,9 +152,13 @@ def _ending(recorder: Recorder, kind: type, name: str) -> Callable[[Any], Any]:
     return end
 
 
-def _in_python_s_order(name: str, environment: ShapeEnv) -> Callable[[Any, Any], Any]:
-    """Return an operation on floats that are computed one after the other: sympy would merge two factors, which rounds in another way."""
-    plain = getattr(torch.SymFloat, f"__{name}__")
+@register_patch(
+    "python_numbers",
+    *(f"torch.SymFloat.__{name}__" for name in WITH_FLOATS),
+    reason="sympy merges two factors, which rounds in another way than Python does",
+)
+def _in_python_s_order(plain: Callable[[Any, Any], Any], environment: ShapeEnv) -> Callable[[Any, Any], Any]:
+    """Return an operation on floats that are computed one after the other."""
 
     def operation(self: torch.SymFloat, other: Any) -> Any:
         return plain(_computed(self, environment), _computed(other, environment) if isinstance(other, torch.SymFloat) else other)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import TypeAlias
 
 from torch import nn
 from torch.nn.modules import module as hooks
+
+from ...patches.registry import patched, register_context
 
 Scope: TypeAlias = dict[str, tuple[str, str]]
 
@@ -24,18 +26,9 @@ class Scopes:
         """Return them at this moment."""
         return self._now
 
-    @contextmanager
-    def followed(self) -> Iterator[None]:
+    def followed(self) -> AbstractContextManager[None]:
         """Follow, while it lasts, the calls of modules."""
-        handles = (
-            hooks.register_module_forward_pre_hook(lambda module, args: self._enter(module)),
-            hooks.register_module_forward_hook(lambda module, args, out: self._leave(), always_call=True),
-        )
-        try:
-            yield
-        finally:
-            for handle in handles:
-                handle.remove()
+        return patched("scopes", enter=self._enter, leave=self._leave)
 
     def _enter(self, module: nn.Module) -> None:
         kind = type(module)
@@ -45,6 +38,20 @@ class Scopes:
     def _leave(self) -> None:
         self._stack.pop()
         self._now = as_stack(self._stack)
+
+
+@register_context("scopes", "the forward hooks of all modules", reason="a call of an operator does not say which module makes it")
+@contextmanager
+def _hooks_registered(enter: Callable[[nn.Module], None], leave: Callable[[], None]) -> Iterator[None]:
+    handles = (
+        hooks.register_module_forward_pre_hook(lambda module, args: enter(module)),
+        hooks.register_module_forward_hook(lambda module, args, out: leave(), always_call=True),
+    )
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 def as_stack(stack: list[tuple[str, str]]) -> Scope:

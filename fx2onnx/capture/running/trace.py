@@ -15,13 +15,15 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils import _pytree as pytree
 
 from ...build.values import expression
+from ...patches.registry import patched
 from ..attribute_mutation import as_before, called_apart, equal_results
 from ..raised import of_unknown_parts
-from . import effects
-from .chosen_layers import layers_chosen
+from . import (
+    chosen_layers,  # noqa: F401 - its patches are entered
+    effects,
+)
 from .notes import Ref, Trace, state_of
-from .numbers import Number, Numbers
-from .patches import calls_handed_to
+from .numbers import Number
 from .python_numbers import whole_numbers_kept
 from .recorder import SEED, Follower, Recorder
 from .refusal import CannotRun
@@ -65,7 +67,7 @@ def trace(
                 _compiling_state_context(),
                 enable_python_dispatcher(),
                 recorder,
-                calls_handed_to(recorder),
+                patched("operator_dispatch", mode=recorder),
             ):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
@@ -131,5 +133,5 @@ def _holds_tensors(leaf: Any) -> bool:
 @contextmanager
 def _numbers_noted(recorder: Recorder, script: Script) -> Iterator[None]:
     """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
-    with Numbers(recorder, script.numbers), whole_numbers_kept(script.reads or ()), layers_chosen():
+    with patched("numbers", recorder=recorder, lines=script.numbers), whole_numbers_kept(script.reads or ()), patched("chosen_layers"):
         yield

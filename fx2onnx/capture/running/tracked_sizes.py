@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 
 from ...build.values import Size, expression
 from ...errors import first_sentence
+from ...patches.registry import register_context
 from ..guards import MOST, is_implied
 from ..raised import INSTEAD_OF_NUMPY
 from .as_written import slices_that_may_be_left_out
@@ -62,6 +63,7 @@ CHOICE = F.max_pool1d.__code__
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
+@register_context("tracked_sizes", "torch.Tensor.shape and its like", reason="the sizes of a real tensor are Python numbers")
 class Tracked(TorchFunctionMode):
     """While it lasts, moving sizes are symbols of an environment, which notes what Python asks of them; values stay inside tensors.
 

@@ -36,7 +36,6 @@ from .recorder import Recorder
 from .refusal import CannotRun, LeftOut, NumbersMove
 from .sample import Axes
 from .script import TEST
-from .tracked_sizes import Tracked
 
 NOTHING = pytree.tree_structure(())
 aten = torch.ops.aten
@@ -81,7 +80,7 @@ class Writer:
         self._recorder, self.noted = recorder, recorder.rows
         for number, tensor in recorder.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
-        with Tracked(recorder, self.axes.environment), expressions_kept(recorder, self.axes.environment, self.kept), ranges_by(counted):
+        with expressions_kept(recorder, self.axes.environment, self.kept), ranges_by(counted):
             yield
 
     def row(self, row: Row) -> None:

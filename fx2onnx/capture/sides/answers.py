@@ -6,19 +6,20 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import sympy
 from torch.fx.experimental import symbolic_shapes
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode, ShapeEnv
 
 from ...errors import shown_path
+from ...patches.registry import patched, register_patch
 from ..dynamic_shapes import OpenTest
 from ..running.branches.paths import BRANCHES
 from ..running.lines import is_within_torch
 from ..running.refusal import CannotRun
 
 ANSWERED = "a test that fx2onnx has answered"
+OF_SHAPES = "torch.fx.experimental.symbolic_shapes"
 
 
 class Undecided(GuardOnDataDependentSymNode):
@@ -55,7 +56,6 @@ class Answers:
         Raises:
             CannotRun: there are more tests than a file may have paths.
         """
-        learned = environment._maybe_guard_rel  # which would put the number of an equation in the place of what the file reads
         known = next((place for place, found in enumerate(self.asked) if found.test == test), None)
         if known is None:
             known = len(self.asked)
@@ -64,7 +64,7 @@ class Answers:
                 raise self.refused
             self.asked.append(OpenTest(test, {}, line))
             self.told.append(self._given[known] if known < len(self._given) else True)
-            with patch.object(environment, "_maybe_guard_rel", lambda fact: None if isinstance(fact, sympy.Eq) else learned(fact)):
+            with patched("answers_learned"):
                 environment.guard_or_defer_runtime_assert(self.facts[known], ANSWERED)
         return sympy.true if self.told[known] else sympy.false
 
@@ -73,9 +73,21 @@ class Answers:
 def answering(given: Sequence[bool]) -> Iterator[Answers]:
     """Answer, while it lasts, tests of the model's own that values decide: first so, and then with yes."""
     answers = Answers(given)
-    evaluate, error = ShapeEnv.evaluate_expr, ShapeEnv._make_data_dependent_error
-    files = symbolic_shapes.uninteresting_files() | {__file__}
+    with patched("answers", answers=answers):
+        yield answers
 
+
+@register_patch(
+    "answers_learned",
+    f"{OF_SHAPES}.ShapeEnv._maybe_guard_rel",
+    reason="torch would put the number of an equation in the place of what the file reads",
+)
+def _without_equations(learn: Callable[..., None]) -> Callable[..., None]:
+    return lambda environment, fact: None if isinstance(fact, sympy.Eq) else learn(environment, fact)
+
+
+@register_patch("answers", f"{OF_SHAPES}.ShapeEnv.evaluate_expr", reason="torch.export refuses a condition that values decide")
+def _deciding(evaluate: Callable[..., Any], answers: Answers) -> Callable[..., Any]:
     def decided(environment: ShapeEnv, test: sympy.Basic, *args: Any, **kwargs: Any) -> Any:
         try:
             return evaluate(environment, test, *args, **kwargs)
@@ -85,15 +97,21 @@ def answering(given: Sequence[bool]) -> Iterator[Answers]:
                 raise undecided.made() from None
         return answers.to(test, environment, line)
 
+    return decided
+
+
+@register_patch("answers", f"{OF_SHAPES}.ShapeEnv._make_data_dependent_error", reason="the error of torch is expensive to make")
+def _undecided(error: Callable[..., Exception]) -> Callable[..., Exception]:
     def undecided(environment: ShapeEnv, *args: Any, **kwargs: Any) -> Exception:
         return Undecided(partial(error, environment, *args, **kwargs))
 
-    with (
-        patch.object(ShapeEnv, "evaluate_expr", decided),
-        patch.object(ShapeEnv, "_make_data_dependent_error", undecided),
-        patch.object(symbolic_shapes, "uninteresting_files", lambda: files),
-    ):
-        yield answers
+    return undecided
+
+
+@register_patch("answers", f"{OF_SHAPES}.uninteresting_files", reason="what answers a condition is not the line that asks it")
+def _with_this_file(plain: Callable[[], set[str]]) -> Callable[[], set[str]]:
+    files = plain() | {__file__}
+    return lambda: files
 
 
 def _line(environment: ShapeEnv) -> str:

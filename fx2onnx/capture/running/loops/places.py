@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
 from bisect import bisect_left
 from collections import defaultdict
@@ -11,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import get_ident
 from typing import Any
-from unittest.mock import patch
 
 import sympy
 import torch
@@ -20,6 +18,7 @@ from torch.utils._sympy.functions import CeilToInt, FloorDiv
 
 from ....build.values import expression
 from ....compat import sizes_known_to
+from ....patches.registry import patched, register_context, register_patch
 from ...guards import MOST, is_implied
 from ..lines import Place, is_within_torch, outside, place_of
 from ..notes import Row, Trace, plain
@@ -42,7 +41,7 @@ class Places:
     @contextmanager
     def watch(self, recorder: Recorder) -> Iterator[None]:
         """Count while it lasts."""
-        with ranges_by(self._range), TakenApart(self._unbind, self._split):
+        with ranges_by(self._range), patched("taken_apart", rows=self._unbind, parts=self._split):
             yield
 
     def _range(self, place: Place, *args: Any) -> Any:
@@ -140,8 +139,13 @@ def ranges_by(made: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterato
         def __instancecheck__(cls, value: Any) -> bool:
             return isinstance(value, (RANGE, *kinds))
 
-    with patch.object(builtins, "range", Kind("range", (), {})):
+    with patched("range", kind=Kind("range", (), {})):
         yield
+
+
+@register_patch("range", "builtins.range", reason="a loop over a dynamic size has as many iterations as in the example")
+def _range_of(original: Any, kind: type) -> type:
+    return kind
 
 
 def number_of_turns(start: Any, stop: Any, step: Any) -> Any:
@@ -193,6 +197,7 @@ def at_least(turns: Any, number: int) -> bool:
     return bool(environment.create_symintnode(symbol, hint=int(sizes_known_to(environment)[symbol])) >= least)
 
 
+@register_context("taken_apart", "torch.unbind", "torch.split", reason="a loop over rows or parts has as many iterations as in the example")
 class TakenApart(TorchFunctionMode):
     """While it lasts, a tensor is taken apart outside torch into what a function returns for a place; None is for torch's own result.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -10,19 +9,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from threading import get_ident
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch.utils import _pytree as pytree
 
-from ..as_written import AsWritten
+from ....patches.registry import patched, register_patch
 from ..counters import numbers_held
 from ..lines import Place, is_within_torch, line_of, outside
 from ..notes import Made, Ref, Row, alike, plain
 from ..recorder import Recorder
 from ..refusal import CannotRun
 from ..sample import new_symbol
-from .places import ENUMERATE, LEN, RANGE, Moving, TakenApart, at_least, bounds, counted, number_of_turns, ranges_by
+from .places import ENUMERATE, LEN, RANGE, Moving, at_least, bounds, counted, number_of_turns, ranges_by
 
 EVERY = ("every", "flipped")
 CHECKED = 6  # turns after which Python's own numbers are no longer compared
@@ -42,6 +40,16 @@ class Loop:
     symbol: Any = None  # of the number of the turn
     number: int = -1  # among the loops of the run
     repeats: Loop | None = None  # the same loop in an earlier turn of the one around it
+
+
+@register_patch("turns", "builtins.len", reason="the length of a list that a loop fills is that of the example")
+def _length_by(plain: Any, length: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return length
+
+
+@register_patch("turns", "builtins.enumerate", reason="it counts the iterations of a loop in Python numbers")
+def _enumerated_by(plain: Any, enumerated: Callable[..., Any]) -> Callable[..., Any]:
+    return enumerated
 
 
 class Turns:
@@ -140,11 +148,10 @@ class Loops:
         self._recorder, recorder.loops = recorder, self
         with ExitStack() as stack:
             stack.enter_context(ranges_by(self._range, (Turns,)))
-            stack.enter_context(AsWritten())
-            stack.enter_context(TakenApart(self._unbind, self._split))
+            stack.enter_context(patched("as_written"))
+            stack.enter_context(patched("taken_apart", rows=self._unbind, parts=self._split))
             if self._environment is not None:
-                stack.enter_context(patch.object(builtins, "len", self._length))
-                stack.enter_context(patch.object(builtins, "enumerate", self._enumerated))
+                stack.enter_context(patched("turns", length=self._length, enumerated=self._enumerated))
             yield
 
     def refusal(self, why: str) -> Exception:

@@ -12,6 +12,8 @@ from torch import Tensor, nn
 from exportlab.cases import Sample
 from exportlab.verification.verify import verify
 from fx2onnx import ToOnnxError, to_onnx
+from fx2onnx.capture.running.numbers import Number
+from fx2onnx.patches.registry import patched
 
 NUMBERS = (1, 0, 2, -1, -3)
 BATCHES = (4, 7, 1, 2, 0)
@@ -113,3 +115,37 @@ def test_lists_and_int_are_as_before() -> None:
     assert isinstance(Chosen(bound_first).layers[1], nn.Linear)
     with pytest.raises(IndexError, match="index 5 is out of range"):
         Chosen(bound_first).layers[5]
+
+
+def test_layers_are_chosen_also_after_many_captures() -> None:
+    lists = nn.ModuleList([nn.ReLU(), nn.Tanh()]), nn.Sequential(nn.ReLU(), nn.Tanh()), nn.ParameterList([torch.ones(1), torch.ones(2)])
+    number = Number(torch.tensor(1), Refusing())
+    number.chosen[2] = 1
+    for _ in range(600):
+        for layers in lists:
+            assert at(layers, 0) is not at(layers, 1)
+            with patched("chosen_layers"):
+                assert at(layers, number) is at(layers, 1)
+            with pytest.raises(TypeError):
+                at(layers, number)
+
+
+def test_a_layer_is_set_at_no_number_that_a_value_decides() -> None:
+    number = Number(torch.tensor(1), Refusing())
+    number.chosen[2] = 1
+    with patched("chosen_layers"), pytest.raises(TypeError):
+        nn.ModuleList([nn.ReLU(), nn.Tanh()])[number] = nn.ReLU()
+
+
+class Refusing:
+    """In the place of a recorder."""
+
+    def refusal(self, why: str) -> Exception:
+        return TypeError(why)
+
+    def is_settled(self, tensor: Tensor) -> bool:
+        return False
+
+
+def at(layers: Any, place: Any) -> Any:
+    return layers[place]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,18 +11,22 @@ from torch._C import DispatchKey, _dispatch_tls_is_dispatch_key_excluded, _dispa
 from torch._ops import OpOverload, mode_stack_state_for_pre_dispatch
 from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 
+from .registry import register_patch
+
 PRE_DISPATCH = DispatchKey.PreDispatch
 PYTHON = DispatchKey.Python
 PLACE = 0  # of a mode of this kind among those of torch
 
 
-@contextmanager
-def calls_handed_to(mode: ProxyTorchDispatchMode) -> Iterator[None]:
+@register_patch(
+    "operator_dispatch", "torch._ops.OpOverload._get_dispatch", reason="what torch does before each call takes three times as long"
+)
+def _handing_calls_to(asked: Callable[..., Any], mode: ProxyTorchDispatchMode) -> Callable[..., Any]:
     """Hand calls of operators to a mode that has been entered, without what torch does before each: that takes three times as long.
 
     Wherever the mode is not the one that torch would ask, torch goes on as ever.
     """
-    asked, modes = OpOverload._get_dispatch, mode_stack_state_for_pre_dispatch()
+    modes = mode_stack_state_for_pre_dispatch()
     handlers: dict[OpOverload, Callable[..., Any]] = {}
 
     def called(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
@@ -45,8 +48,4 @@ def calls_handed_to(mode: ProxyTorchDispatchMode) -> Iterator[None]:
             handlers[self] = partial(called, self)
         return handlers[self]
 
-    OpOverload._get_dispatch = get_dispatch  # type: ignore[method-assign]
-    try:
-        yield
-    finally:
-        OpOverload._get_dispatch = asked  # type: ignore[method-assign]
+    return get_dispatch

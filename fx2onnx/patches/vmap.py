@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import torch
-from torch._export.non_strict_utils import _NonStrictTorchFunctionHandler as Handler
-from torch._functorch import apis
-from torch._functorch.vmap import vmap_impl
+import torch._export.non_strict_utils
+import torch._functorch.apis
 from torch.nn.functional import layer_norm
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from .registry import register_context, register_patch
+
 is_batched = torch._C._functorch.is_batchedtensor
 
 
-@contextmanager
-def vmap_followed() -> Iterator[None]:
-    """Have `vmap`, while it lasts, called in a way that keeps its size moving, with the same results."""
-    with (
-        patch.object(apis, "vmap_impl", _in_one_piece(vmap_impl)),
-        patch.object(Handler, "_override", _with_batched_positions(Handler._override)),
-        LayerNorms(),
-    ):
-        yield
-
-
+@register_patch("vmap", "torch._functorch.apis.vmap_impl", reason="torch.export makes a constant of the number of chunks of chunk_size")
 def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
     """Without `chunk_size`, which saves memory, and whose number of pieces torch.export would fix; it tells random numbers apart, too."""
 
@@ -39,6 +28,11 @@ def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
     return whole
 
 
+@register_patch(
+    "vmap",
+    "torch._export.non_strict_utils._NonStrictTorchFunctionHandler._override",
+    reason="torch.export reads each batched position of an index as a number",
+)
 def _with_batched_positions(override: Callable[..., Any]) -> Callable[..., Any]:
     """Leave an index alone that has batched positions: torch.export would read each as a number."""
 
@@ -51,6 +45,9 @@ def _with_batched_positions(override: Callable[..., Any]) -> Callable[..., Any]:
     return overridden
 
 
+@register_context(
+    "vmap", "torch.nn.functional.layer_norm", reason="torch's rule for batched tensors makes the size of the batch a constant"
+)
 class LayerNorms(TorchFunctionMode):
     """While it lasts, a layer norm of a batched tensor is written out: torch's own rule for it makes the size of the batch a constant."""
 

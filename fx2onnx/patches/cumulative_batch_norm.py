@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch.nn import functional as F
 from torch.nn.modules.batchnorm import _BatchNorm
 
-
-@contextmanager
-def batches_counted_by_tensors() -> Iterator[None]:
-    """Let such a batch norm, while it lasts, divide by the tensor that counts its batches, where torch reads a number of Python from it."""
-    with patch.object(_BatchNorm, "forward", _of_either(_BatchNorm.forward)):
-        yield
+from .registry import register_patch
 
 
+@register_patch(
+    "cumulative_batch_norm",
+    "torch.nn.modules.batchnorm._BatchNorm.forward",
+    reason="with momentum=None it reads the number of batches with item(), which torch.export cannot; here that number stays a tensor",
+)
 def _of_either(forward: Callable[..., Any]) -> Callable[..., Any]:
     def of_either(self: _BatchNorm, input: torch.Tensor) -> Any:
         return _averaged(self, input) if _averages_plainly(self) else forward(self, input)

@@ -72,6 +72,6 @@ def test_weights_may_require_gradients() -> None:
 
 def test_a_program_that_keeps_it_whole_is_refused_with_its_line_and_what_to_do() -> None:
     program = torch.export.export(Projected().requires_grad_(False), (heads(*SIZES[0]),), strict=False)
-    told = r"its arguments are functions, .*Pass the module.*\n.*called at tests/fx2onnx/capture/test_flexible_attention.py:\d+ in forward"
+    told = r"its arguments are functions, .*Pass the module.*\n.*called at tests/fx2onnx/patches/test_flex_attention.py:\d+ in forward"
     with pytest.raises(UnsupportedOps, match=told):
         to_onnx(program)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from torch.export import _trace
 from torch.fx.experimental.symbolic_shapes import log
 
-from fx2onnx.capture.unprinted import refusals_unprinted
+from fx2onnx.patches.registry import patched
 
 SCRIPT = """
 import torch
@@ -63,7 +63,7 @@ def test_what_else_torch_logs_is_shown_as_before() -> None:
 
 def test_torch_is_as_it_was_afterwards() -> None:
     before = list(log.filters)
-    with suppress(ValueError), refusals_unprinted():
+    with suppress(ValueError), patched("quiet_logs"):
         assert log.filters != before
         raise ValueError
     assert log.filters == before

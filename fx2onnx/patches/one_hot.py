@@ -8,9 +8,17 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
+from .registry import register_context
+
 ONE_HOT = torch._C._nn.one_hot
 
 
+@register_context(
+    "one_hot",
+    "torch.nn.functional.one_hot",
+    "torch.Tensor.__getitem__",
+    reason="torch.export refuses one_hot() without a number of classes, and an index of bytes",
+)
 class MasksAndClasses(TorchFunctionMode):
     """While it lasts, a mask of bytes is one of booleans, and `one_hot` without a number of classes compares with all up to the largest."""
 

@@ -14,7 +14,7 @@ from exportlab import to_onnx, verify
 from fx2onnx.errors import CaptureError
 
 ROWS = ({0: "rows"},)
-HERE = r"\S*test_modules_cast\.py:\d+ in "
+HERE = r"\S*test_module_to\.py:\d+ in "
 
 
 def by_to(self: Any, x: Tensor) -> Tensor:

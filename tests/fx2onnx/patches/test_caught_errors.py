@@ -16,7 +16,7 @@ from exportlab import to_onnx, verify
 from fx2onnx.errors import CaptureError
 
 X = torch.randn(4, 3)
-HERE = r"tests/fx2onnx/capture/test_caught_errors\.py:\d+ in "
+HERE = r"tests/fx2onnx/patches/test_caught_errors\.py:\d+ in "
 
 
 def in_try(_: nn.Module, x: Tensor) -> Tensor:

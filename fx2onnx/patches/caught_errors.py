@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from unittest.mock import patch
+from contextlib import contextmanager
 
-from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+import torch._subclasses.fake_tensor
+import torch.fx.experimental.symbolic_shapes  # noqa: F401 - it is patched
 
 from ..errors import TORCH, CaptureError, shown_path
+from .registry import patched, register_patch
 
-KINDS = (GuardOnDataDependentSymNode, DataDependentOutputException, DynamicOutputShapeException)
+KINDS = (
+    "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode",
+    "torch._subclasses.fake_tensor.DataDependentOutputException",
+    "torch._subclasses.fake_tensor.DynamicOutputShapeException",
+)
 TRACERS = (TORCH, "/sympy/", "<eval_with_key>")  # they catch such errors themselves, and go on rightly
 
 
@@ -24,24 +28,22 @@ def no_error_caught() -> Iterator[None]:
         CaptureError: the model caught one.
     """
     kept: list[BaseException] = []
-    with ExitStack() as stack:
-        for kind in KINDS:
-            stack.enter_context(_kept(kind, kept))
+    with patched("caught_errors", kept=kept):
         yield
     _check(kept)
 
 
-@contextmanager
-def _kept(kind: type[BaseException], kept: list[BaseException]) -> Iterator[None]:
-    """Keep each error of this kind as it is made, since no handler tells of what it caught; the class is as before afterwards."""
-    own: Callable[..., None] = kind.__init__
-
+@register_patch(
+    "caught_errors",
+    *(f"{kind}.__init__" for kind in KINDS),
+    reason="a model that catches such an error of the capture would be captured as it is in its except, and no handler tells",
+)
+def _kept(own: Callable[..., None], kept: list[BaseException]) -> Callable[..., None]:
     def made(error: BaseException, *args: object) -> None:
         kept.append(error)
         own(error, *args)
 
-    with patch.object(kind, "__init__", made):
-        yield
+    return made
 
 
 def _check(kept: Sequence[BaseException]) -> None:

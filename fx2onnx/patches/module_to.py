@@ -4,34 +4,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any
-from unittest.mock import patch
 
 import torch
 from torch import nn
 
-from ..errors import CaptureError
-from .attribute_mutation import line_at
+from ..errors import CaptureError, line_at
+from .registry import patched, register_patch
 
 DTYPES = {"to": None, "float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
 
 
-@contextmanager
-def casts_of_parts(model: nn.Module) -> Iterator[None]:
+def casts_of_parts(model: nn.Module) -> AbstractContextManager[None]:
     """Let `to`, `float` and their like return a module as it is, while it lasts, where that changes none of its tensors.
 
     Raises:
         CaptureError: a cast would change what the model holds, which a file keeps as it is.
     """
-    held = {id(tensor) for tensor in _tensors(model)}
-    casts: dict[str, Any] = {name: _cast(getattr(nn.Module, name), dtype, held) for name, dtype in DTYPES.items()}
-    with patch.multiple(nn.Module, **casts):
-        yield
+    return patched("module_to", held={id(tensor) for tensor in _tensors(model)})
 
 
-def _cast(own: Callable[..., nn.Module], dtype: torch.dtype | None, held: Collection[int]) -> Callable[..., nn.Module]:
+@register_patch(
+    "module_to",
+    *(f"torch.nn.Module.{name}" for name in DTYPES),
+    reason="torch.export would swap the parameters of a submodule that forward casts; what changes no tensor is left out",
+)
+def _cast(own: Callable[..., nn.Module], name: str, held: Collection[int]) -> Callable[..., nn.Module]:
+    dtype = DTYPES[name]
+
     def cast(module: nn.Module, *args: Any, **kwargs: Any) -> nn.Module:
         if _changes_nothing(module, *(args if dtype is None else (dtype,)), **kwargs):
             return module

@@ -1,0 +1,38 @@
+"""FlexAttention as the operators that its eager implementation consists of, where torch would keep one operator that takes functions."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from functools import partial
+from typing import Any
+
+from .registry import register_patch
+
+MODULE = "torch.nn.attention.flex_attention"
+
+
+_register = partial(register_patch, "flex_attention", optional=True)  # a model that calls it has imported it; not every torch has all names
+
+
+@_register(
+    f"{MODULE}.flex_attention_hop", reason="torch would keep one operator that takes functions; its eager implementation is followed"
+)
+def _call_eager(original: Any) -> Any:
+    from torch._higher_order_ops.flex_attention import math_attention
+
+    return math_attention
+
+
+@_register(f"{MODULE}.setup_compilation_env", reason="torch compiles it in a way that hides the calls from the tracer")
+def _set_up_nothing(original: Any) -> Any:
+    return lambda: nullcontext("eager")
+
+
+@_register(f"{MODULE}._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", reason="it is not compiled, which is what is wanted, and no bug")
+def _disable_compilation(original: bool) -> bool:
+    return True
+
+
+@_register(f"{MODULE}._validate_device", reason="it refuses weights that require gradients on a CPU, and a file computes none")
+def _accept_any_device(original: Any) -> Any:
+    return lambda *tensors: None

@@ -1,0 +1,46 @@
+"""What torch prints and logs where it refuses a model: our error says it, so it is not shown beside that."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torch import _guards
+from torch.export import _trace
+from torch.fx.experimental import symbolic_shapes
+
+from .registry import register_context, register_patch
+
+REFUSALS = {  # by the module that logs them, how they begin
+    symbolic_shapes.__name__: (
+        *("failed during evaluate_expr", "Failing guard allocated at"),
+        *("Unable to find user code corresponding to", "pytree.tree_leaves_with_path failed"),
+    ),
+    _guards.__name__: ("Error while creating guard:", "Created at:"),
+    _trace.__name__: ("See %s", "See ", "always_classified", "For more information about this error"),
+}
+
+
+@register_patch("quiet_logs", "torch.export._trace.print", creates=True, reason="torch prints the graph as far as it was traced")
+def _print_nothing(original: Any) -> Any:
+    return lambda *_, **__: None
+
+
+@register_context("quiet_logs", *(f"the logger {name}" for name in REFUSALS), reason="torch logs why it refuses, which our own error says")
+@contextmanager
+def _without_refusals() -> Iterator[None]:
+    """Keep what torch logs from being shown where it begins like one of these."""
+    filters = {name: _filter_of(beginnings) for name, beginnings in REFUSALS.items()}
+    for name, is_other in filters.items():
+        logging.getLogger(name).addFilter(is_other)
+    try:
+        yield
+    finally:
+        for name, is_other in filters.items():
+            logging.getLogger(name).removeFilter(is_other)
+
+
+def _filter_of(beginnings: tuple[str, ...]) -> Any:
+    return lambda record: not str(record.msg).startswith(beginnings)
