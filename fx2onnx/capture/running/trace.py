@@ -131,5 +131,5 @@ def _holds_tensors(leaf: Any) -> bool:
 @contextmanager
 def _numbers_noted(recorder: Recorder, script: Script) -> Iterator[None]:
     """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
-    with Numbers(recorder, script.numbers), whole_numbers_kept(script.reads or ()), layers_chosen():
+    with Numbers(recorder, script.numbers, script.sizes), whole_numbers_kept(script.reads or ()), layers_chosen():
         yield
