@@ -51,7 +51,7 @@ def by_names(told: Any, names: Mapping[Any, str]) -> str:
     """Return a size, or a test of sizes, as Python writes it, by the names of axes."""
     from torch.utils._sympy.printers import PythonPrinter
 
-    symbols = {size: sympy.Symbol(name, integer=True, nonnegative=True) for size, name in names.items()}
+    symbols = {size: sympy.Symbol(name, integer=True, nonnegative=size.is_nonnegative) for size, name in names.items()}
     named = sympy.sympify(told).subs(symbols)
     if isinstance(named, sympy.Expr) and named.is_polynomial():
         return str(named)  # `rows - 1`, where torch's printer has `(-1) + rows`

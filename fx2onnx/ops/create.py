@@ -153,8 +153,9 @@ def triu_indices(g: Graph, rows: Size, columns: Size, offset: Size = 0, dtype: t
 
 @translates(aten.one_hot.default)
 def one_hot(g: Graph, x: Tensor, num_classes: Size = -1) -> Tensor:
-    """one_hot(x, classes) → OneHot with the number of classes that the capture says."""
-    classes, values = g.scalar(g.sizes[-1], INT64), g.const([0, 1], INT64)
+    """one_hot(x, classes) → OneHot with the number of classes that the capture says, or as many as the largest value asks for."""
+    count = g.Add(g.ReduceMax(x, keepdims=0), 1) if num_classes == -1 else g.scalar(g.sizes[-1], INT64)
+    classes, values = count, g.const([0, 1], INT64)
     if x.rank == 0:
         return g.Squeeze(g.OneHot(g.Unsqueeze(x, [0]), classes, values), [0])
     return g.OneHot(x, classes, values)

@@ -40,6 +40,7 @@ from .refusal import (
     LoopOnValue,
     NumbersMove,
     SeenByRunsAlone,
+    SizeRead,
     TooMuchWork,
     ValueRead,
 )
@@ -49,6 +50,7 @@ from .sample import Axes
 from .script import Settling
 from .special_sizes import is_right_at
 from .unify import Arguments
+from .value_runs import with_values
 
 SETTLED = "the value read from weights or buffers there is a constant of the exported model; other weights do not change it"
 
@@ -107,7 +109,8 @@ def _captured(
         symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in tied]
         settling = Settling()
         capture = partial(_paths, model, settling)
-        regions = Regions(capture, partial(_note_tests, model, settling), partial(is_right_at, model), symbols, accepted)
+        notes, values = partial(_note_tests, model, settling), partial(with_values, model, settling)
+        regions = Regions(capture, notes, values, partial(is_right_at, model), symbols, accepted)
         paths = paths_of(regions, capture, tied, axes, (args, kwargs))
         joined = Joined(paths, axes)
         with regions.explaining():
@@ -119,6 +122,7 @@ def _captured(
     check_changed_inputs(paths, leaves)
     check_dynamic_dims(program, symbols, accepted, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
+    names |= {symbol: name for symbol, name in axes.fresh.names.items() if name not in names.values()}
     settled = (f"{line}: {SETTLED}" for line in settling.lines)
     lost = constants_accepted(program, symbols, accepted)  # type: ignore[arg-type]  # as above
     limits = (*regions.limits, *lost, *joined.limits, *program.limits, *settled, *promised)
@@ -180,3 +184,7 @@ def _path(
             if reads is not None and (error.names is None or any(error.names is names for names in reads)):
                 raise
             reads = [*(reads or []), *([] if error.names is None else [error.names])]
+        except SizeRead as error:
+            if error.place is None or error.place in axes.fresh.read:
+                raise
+            axes.fresh.read.add(error.place)

@@ -22,6 +22,7 @@ COUNTING = {  # whose results are as long as values say, of which torch has no t
     aten.tensor_split.tensor_indices_or_sections,
     aten._pack_padded_sequence.default,
 }
+RAGGED = {aten._pack_padded_sequence.default}  # of which nothing is known but what it holds
 UNCHECKED = {aten.lu_unpack.default}  # their kernels write beyond their memory where sizes do not belong together, as at another size
 GIVES_WHAT_IT_TAKES = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
 TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm

@@ -39,10 +39,14 @@ class Explanations:
 
     Args:
         allows: whether sizes are among those that are looked at; expressions that differ at others alone are the same.
+
+    Attributes:
+        decided: what each symbol that values decide is in each run. Nothing is explained by those: where one is known, torch says it.
     """
 
     def __init__(self, settings: Sequence[Setting], allows: Callable[[Setting], bool] = lambda setting: True) -> None:
         self.settings, self._allows = settings, allows
+        self.decided: dict[sympy.Symbol, tuple[int, ...]] = {}
         self._known: dict[tuple[int, ...], Size] = {}
         self._at_settings: dict[sympy.Basic, tuple[sympy.Basic, ...]] = {}
         self._special: dict[sympy.Basic, bool] = {}
@@ -71,11 +75,12 @@ class Explanations:
         """Return whether an expression gives these integers; it is what they are explained by from then on."""
         if isinstance(expression, int):
             return set(values) == {expression}
-        if not expression.free_symbols <= set(self.settings[0]):  # it has a size of its own, that values decide
+        if not expression.free_symbols <= {*self.settings[0], *self.decided}:  # it has a size of its own, inside of an operator
             return False
         if self._values(expression) != values:
             return False
-        self._remember(values, expression)
+        if self.decided.keys().isdisjoint(expression.free_symbols):
+            self._remember(values, expression)
         return True
 
     def learn(self, expression: sympy.Basic, others: Sequence[Any]) -> bool:
@@ -83,7 +88,7 @@ class Explanations:
         values = self._values(expression)
         if any(not value.is_number or value != other for value, other in zip(values[1:], others, strict=True)):
             return False
-        if expression.is_integer and expression.free_symbols:
+        if expression.is_integer and expression.free_symbols and self.decided.keys().isdisjoint(expression.free_symbols):
             self._remember(tuple(int(value) for value in values), expression)
         return bool(expression.free_symbols)
 
@@ -118,7 +123,11 @@ class Explanations:
     def _values(self, expression: sympy.Basic) -> tuple[sympy.Basic, ...]:
         """What an expression is at each setting."""
         if expression not in self._at_settings:
-            self._at_settings[expression] = tuple(expression.subs(setting) for setting in self.settings)
+            decided = [(symbol, numbers) for symbol, numbers in self.decided.items() if symbol in expression.free_symbols]
+            places = enumerate(self.settings)
+            self._at_settings[expression] = tuple(
+                expression.subs({**setting, **{symbol: numbers[at] for symbol, numbers in decided}}) for at, setting in places
+            )
         return self._at_settings[expression]
 
     def _found(self, values: tuple[int, ...]) -> Size:

@@ -85,6 +85,7 @@ class InnerRecorder(Recorder):
         super().__init__({}, around._script, writer, around._scopes)
         self.constants = around.constants
         self._around, self._count, self._further, self._writer = around, len(operands), further, writer
+        self.follows_values = False
         for number, tensor in enumerate(operands):
             self.place(tensor, Ref("input", number), "an operand of a higher-order operator")
         around._kept.extend(operands)

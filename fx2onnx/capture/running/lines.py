@@ -10,7 +10,10 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
+import sympy
 from torch.fx.experimental.symbolic_shapes import ShapeEnv, uninteresting_files
+from torch.utils._sympy.numbers import int_oo
+from torch.utils._sympy.value_ranges import ValueRanges
 
 from ...compat import sizes_known_to
 from ...errors import TORCH, shown_path
@@ -59,6 +62,7 @@ class Environment(ShapeEnv):
         of_turns: tests of how many turns a loop has: there are as many sides to them as numbers.
         followed: the calls of runs at the example's sizes whose tests it has noted, by what else decides such a run.
         has_longer_runs: whether it has noted tests of runs at sizes at which loops have some turns, too.
+        fresh: symbols of sizes and numbers that values decide.
     """
 
     def __init__(self) -> None:
@@ -66,6 +70,18 @@ class Environment(ShapeEnv):
         self.of_turns: set[Any] = set()
         self.followed: dict[Any, Sequence[Any]] = {}
         self.has_longer_runs = False
+        self.fresh: set[Any] = set()
+
+    def add_fresh(self, symbol: Any, number: int) -> None:
+        """Take a symbol that values decide, with the number that it has in this run."""
+        self.fresh.add(symbol)
+        self.var_to_range[symbol] = ValueRanges(0 if symbol.is_nonnegative else -int_oo, int_oo)
+        sizes_known_to(self)[symbol] = sympy.Integer(number)
+
+    def _maybe_guard_rel(self, expr: Any) -> None:  # type: ignore[override]  # torch caches its own
+        """Learn what a test says of sizes; a number that values decide stays the one that the file reads."""
+        if self.fresh.isdisjoint(expr.free_symbols):
+            super()._maybe_guard_rel(expr)
 
     def has_followed_at(self, sizes: Mapping[Any, int]) -> bool:
         """Return whether the tests that it has noted are those of runs at these sizes, and of no longer ones."""

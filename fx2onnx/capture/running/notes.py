@@ -49,6 +49,7 @@ class Row:
     sizes: list[Any] | None = None  # of what it returned, where they are known already
     turns: Mapping[int, int] = field(default_factory=dict)  # the number of the turn, of each loop around it
     later: list[tuple[Mapping[int, int], list[Any]]] = field(default_factory=list)  # those of further turns, and their leaves
+    by_values: bool = False  # whether values decide how large what it returned is, or which number
 
     @property
     def kind(self) -> Any:

@@ -1,10 +1,13 @@
-"""Numbers that `item()` reads: compared they are tests of values, given to arithmetic of tensors they are tensors; all else is refused."""
+"""Numbers that `item()` reads: compared they are tests of values, given to arithmetic of tensors they are tensors.
+
+Where an integer is used otherwise, a further run reads a size there; all else is refused.
+"""
 
 from __future__ import annotations
 
 import operator
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NoReturn, Protocol
 
 import torch
@@ -12,7 +15,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ...patches.registry import register_context
-from .lines import line_of
+from .lines import Place, line_of, outside, place_of
+from .refusal import CannotRun, SizeRead
 
 AS_TENSORS = {"mul", "add", "sub", "truediv", "div", "radd", "rmul", "rsub", "clamp", "clamp_min", "clamp_max", "clip", "masked_fill"}
 COMPARISONS = ("__gt__", "__ge__", "__lt__", "__le__", "__eq__", "__ne__")
@@ -29,8 +33,11 @@ OF_PYTHON_S_OWN = {*dir(int), *dir(float)}
 class Refuses(Protocol):
     """Who is told of a use that no file can have, and knows the values that a file has as they are."""
 
-    def refusal(self, why: str) -> Exception:
+    def refusal(self, why: str, kind: type[CannotRun] = CannotRun) -> Exception:
         """Return the error, with the line."""
+
+    def number(self, tensor: torch.Tensor) -> Any:
+        """Note that Python reads an integer from a tensor, and return it."""
 
     def is_settled(self, tensor: torch.Tensor) -> bool:
         """Return whether the values of a tensor are the same in every call."""
@@ -39,9 +46,9 @@ class Refuses(Protocol):
 class Number:
     """A number of one run: it stands for the element of a tensor, as that was when it was read."""
 
-    def __init__(self, tensor: torch.Tensor, recorder: Refuses) -> None:
+    def __init__(self, tensor: torch.Tensor, recorder: Refuses, place: Place | None) -> None:
         self.tensor = tensor.reshape(()).clone()
-        self._recorder = recorder
+        self._recorder, self._place = recorder, place
         self.chosen: dict[int, int | None] = {}  # the place that it has in lists, by their length
 
     @property  # type: ignore[misc]  # of every object one may set it
@@ -79,7 +86,11 @@ class Number:
 
     def refuse(self, use: str) -> NoReturn:
         """Raise the error for a use of this number."""
-        raise self._recorder.refusal(f"a number is read from a tensor and passed to {use}")
+        is_float = self.tensor.is_floating_point() or self._place is None
+        error = self._recorder.refusal(f"a number is read from a tensor and passed to {use}", CannotRun if is_float else SizeRead)
+        if isinstance(error, SizeRead):
+            error.place = self._place
+        raise error
 
 
 def _compared(name: str) -> Callable[[Number, Any], Any]:
@@ -93,8 +104,8 @@ def _compared(name: str) -> Callable[[Number, Any], Any]:
     return compare
 
 
-def _refused(name: str) -> Callable[..., NoReturn]:
-    return lambda self, *args: self.refuse(name)
+def _refused(name: str) -> Callable[..., Any]:
+    return lambda self, *args: NotImplemented if any(isinstance(one, torch.Tensor) for one in args) else self.refuse(name)
 
 
 for name in COMPARISONS:
@@ -107,20 +118,31 @@ for name in OTHER_USES:
     "numbers", "torch.Tensor.item", reason="a comparison of the number is a condition on a value, which a file needs both sides of"
 )
 class Numbers(TorchFunctionMode):
-    """While it lasts, `item()` gives a `Number`; `lines` are those that call it."""
+    """While it lasts, `item()` gives a `Number`; `lines` are those that call it.
 
-    def __init__(self, recorder: Refuses, lines: dict[str, None]) -> None:
+    Args:
+        sizes: the places at which it gives an integer as a size.
+    """
+
+    def __init__(self, recorder: Refuses, lines: dict[str, None], sizes: Collection[Place]) -> None:
         super().__init__()
-        self._recorder, self._lines = recorder, lines
+        self._recorder, self._lines, self._sizes = recorder, lines, sizes
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
-        if (
-            func is torch.Tensor.item
-            and args[0].dtype != torch.bool
-            and not args[0].is_complex()
-            and not self._recorder.is_settled(args[0])
-        ):
-            self._lines[line_of(sys._getframe(1))] = None
-            return Number(args[0], self._recorder)
+        if func in (torch.Tensor.item, torch.Tensor.tolist) and self._has_number(args[0]):
+            frame = outside(sys._getframe(1))
+            return self._read(args[0], line_of(frame), place_of(frame) if frame is not None else None)
         return func(*args, **(kwargs or {}))
+
+    def _has_number(self, tensor: torch.Tensor) -> bool:
+        return tensor.dtype != torch.bool and not tensor.is_complex() and not self._recorder.is_settled(tensor)
+
+    def _read(self, tensor: torch.Tensor, line: str, place: Place | None) -> Any:
+        """A number, or what `tolist()` gives: lists of numbers."""
+        if tensor.dim() and tensor.numel() != 1:
+            return [self._read(part, line, place) for part in tensor.unbind()]
+        if place in self._sizes and not tensor.is_floating_point():
+            return self._recorder.number(tensor)
+        self._lines[line] = None
+        return Number(tensor, self._recorder, place)

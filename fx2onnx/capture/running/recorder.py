@@ -52,6 +52,9 @@ class Follower(Protocol):
     def row(self, row: Row) -> None:
         """Take a call that was just made. May raise an error, which ends the run."""
 
+    def number(self, call: int, value: int) -> Any:
+        """Return the symbol of the number that a call read, which is this one in the run."""
+
     def again(self, row: Row, first: Row, number: int) -> None:
         """Take a call that says what the call of this number, `first`, said of other tensors. May raise an error, which ends the run."""
 
@@ -73,6 +76,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.constants: list[torch.Tensor] = []
         self.refused: Exception | None = None
         self.work = WORK.get()
+        self.follows_values = True  # whether sizes and numbers that values decide have symbols
         self.has_failed = False  # whether an operator raised
         self.failed = ""  # the last error of torch's that the model was told of, and its line
         self.loops: Any = None  # tells turns apart, where there are any
@@ -209,6 +213,9 @@ class Recorder(ProxyTorchDispatchMode):
         if (view := effects.view_instead_of(func)) is not None:
             del self._refs[id(args[0])]  # from here on it is the view
         row = Row(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
+        row.by_values = not effects.is_harmless(func) and effects.decides_a_size(func, args, kwargs)
+        if row.by_values and self._script.pretended is not None:
+            out = self._script.pretended(self.rows, func, out)
         number, turns = (self.loops.position, self.loops.stamp()) if self.loops is not None else (len(self.rows), ())
         for part, result in enumerate(out if row.many else (out,)):
             writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
@@ -282,6 +289,28 @@ class Recorder(ProxyTorchDispatchMode):
         if self.follower is not None:
             self._tell(self.follower, row)
         return answer
+
+    def _check_size_decided(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
+        """Refuse a result that is as long as values say where no run could tell how long."""
+        if any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
+            raise self.too_much(f"the size of the result of {func} cannot be determined")
+        if self.loops is not None or not self.follows_values or func in effects.RAGGED:
+            raise self.refusal(f"the size of the result of {func} depends on values")
+
+    def number(self, tensor: torch.Tensor) -> Any:
+        """Note that Python reads an integer from a tensor, and return it: a symbol where sizes are symbols, in a run the number."""
+        if self.loops is not None or not self.follows_values:
+            raise self.refusal("a number is read from a tensor in a loop, or in a function of a higher-order operator,", ValueRead)
+        with torch._C.DisableTorchFunction(), _disable_current_modes():
+            value = int(tensor)
+            if self._script.pretended is not None:
+                value = self._script.pretended(self.rows, aten.item.default, value)
+        row = Row(aten.item.default, [self.ref(tensor)], 1, [value], False, by_values=True)
+        self.rows.append(row)
+        if self.follower is None:
+            return value
+        self._tell(self.follower, row)
+        return self.follower.number(len(self.rows) - 1, value)
 
     def is_settled(self, tensor: torch.Tensor) -> bool:
         """Return whether a value is the same in every call, as far as this run shows, so that the file has it as it is."""
@@ -387,7 +416,7 @@ class Recorder(ProxyTorchDispatchMode):
             without = any(isinstance(leaf, FakeTensor) for leaf in args)
             raise self.too_much("no value can be read") if without else self.refusal("a tensor value is read", ValueRead)
         if effects.decides_a_size(func, args, kwargs):
-            raise self.refusal(f"the size of the result of {func} depends on values")
+            self._check_size_decided(func, args, kwargs)
         for tensor in effects.written(func, args, kwargs):
             if (name := self._given.get(storage(tensor))) is not None:
                 if name == VALUES_LEFT_OUT:

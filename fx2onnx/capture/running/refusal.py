@@ -50,6 +50,16 @@ class ValueRead(CannotRun):
         self.names: dict[str, Any] | None = None if frame is None else frame.f_globals
 
 
+class SizeRead(CannotRun):
+    """An integer that is read from a tensor is used as a size; a further run can read a size there.
+
+    Attributes:
+        place: where it is read.
+    """
+
+    place: Any = None
+
+
 class LoopOnValue(CannotRun):
     """A `while` tests a value; a further run can roll it up.
 

@@ -31,6 +31,8 @@ from .script import Reads, Script, Settling, is_deliberate
 from .special_sizes import is_right_at, is_special
 from .trace import Watch, trace
 from .unify import Arguments, Writer, error_of_other_calls
+from .value_runs import ValueRuns, pretended_at
+from .values_to_try import FEW, Values
 from .whiles import TRIED, TURNS, Whiles, check_turns
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
@@ -69,6 +71,7 @@ class Runs:
         self.small: list[tuple[Setting, str]] = []  # with ones, at which the model does something else, and what
         self.aside: list[Setting] = []  # with ones, at which it makes the same calls with other constants
         self.loops = Moving()  # those that are rolled up
+        self.by_values = ValueRuns()
 
     def program(self) -> tuple[RunProgram, Exception | None]:
         """Return the program that explains all runs, and what all of them raise.
@@ -96,6 +99,7 @@ class Runs:
             if self.deliberate:  # the test in front of its `raise` may tell where it does not
                 self.note_tests()
             raise CannotRun(f"the model runs at {len(self.traces)} of the other sizes tried ({listed(self.refused)})")
+        self._run_few()
         self._check_variety()
         self._check_whiles()
         refused: CannotRun | None = None
@@ -105,6 +109,7 @@ class Runs:
                 self._check_same_calls()
                 found = self._followed()
                 if not self._run_asked():
+                    self.by_values.check_apart(self.axes)
                     return self._checked_aside(found, refused)
             except Ambiguous as error:
                 self._run_further(error.setting)
@@ -185,7 +190,9 @@ class Runs:
     def _way(self) -> Any:
         """What decides the calls of a run beside sizes and values."""
         reads = None if self.reads is None else tuple(map(id, self.reads))
-        return tuple(self.answers), reads, self.whiles, self.settling.has_one_answer, are_calls_as_written()
+        sizes = frozenset(self.axes.fresh.read)
+        pretended = self.axes.conditions if self.axes.pretends else ()
+        return tuple(self.answers), reads, self.whiles, self.settling.has_one_answer, are_calls_as_written(), sizes, pretended
 
     def _check_whiles(self) -> None:
         """Hold the turns of loops that values end against each other, in runs that have none, some and many."""
@@ -194,7 +201,7 @@ class Runs:
         found: list[Trace] = []
         for number in TRIED:
             arguments = self.axes.at(self.arguments, self.axes.example, 1)
-            found.append(trace(self.model, arguments, script=self._script(number)))
+            found.append(trace(self.model, arguments, script=self._script(turns=number)))
         check_turns(found)
 
     def note_tests(self) -> None:
@@ -237,8 +244,10 @@ class Runs:
             if not self.loops.places:
                 known[self._way] = max(known.get(self._way, ()), writer.noted, key=len)
 
-    def _script(self, turns: int = TURNS) -> Script:
-        return Script(self.answers, None if self.loops.places else self.reads, self.settling, Whiles(self.whiles, turns))
+    def _script(self, setting: Setting | None = None, turns: int = TURNS) -> Script:
+        pretended = pretended_at(self.axes, self.axes.example if setting is None else setting)
+        reads, sizes = None if self.loops.places else self.reads, frozenset(self.axes.fresh.read)
+        return Script(self.answers, reads, self.settling, Whiles(self.whiles, turns), sizes, pretended)
 
     def _watch(self, environment: Any = None) -> Watch:
         """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""
@@ -248,9 +257,25 @@ class Runs:
         known = [*self.settings, *self.aside, *(special for special, _ in self.small)]
         if setting in known or (setting and setting == self.axes.example):
             return
-        script = self._script()
+        for values in self.by_values.values(self.axes):
+            self._run_with(setting, values)
+            if not self.by_values.decides or setting in self.settings:
+                return
+
+    def _run_few(self) -> None:
+        """Run it at the example's sizes with few rows selected, or none, where values decide sizes."""
+        for values in FEW if self.by_values.decides else ():
+            self._run_with(self.axes.example, values, is_free=True)
+
+    def _run_with(self, setting: Setting, values: Values, is_free: bool = False) -> None:
+        """Run it at these sizes with such values.
+
+        Args:
+            is_free: whether a run counts only where its values lead to all answers.
+        """
+        script = self._script(setting)
         try:
-            found, answers = self._traced(setting, script)
+            found, answers = self._traced(setting, script, replace(self.axes, values=values))
         except ToOnnxError:
             raise
         except Exception as error:
@@ -262,8 +287,12 @@ class Runs:
             self.deliberate = told if is_deliberate(error) and (self.deliberate or not self.refused) else ""
             self.refused[self.axes.shown(setting)] = said_by(error)  # a size that the model does not take; too few of others are an error
             return
-        self.answers = self.answers if self.traces else answers
-        number = first_difference(self.traces[0], found) if self.traces else None
+        if self.by_values.decide_in(found):
+            self._begin_by_values()
+            if (is_free and script.is_forced) or not self.by_values.takes(self.axes, setting, found):
+                return
+        self.answers = self.answers if self.traces or self.by_values.decides else answers
+        number = None if self.by_values.decides else first_difference(self.traces[0], found) if self.traces else None
         if number is not None and (larger := self._without_ones(setting)) != setting:
             told = f"{next((str(row.op) for row in found.rows[number:]), 'no further operator')} at {self.axes.shown(setting)}"
             self.small.append((setting, told))
@@ -273,16 +302,27 @@ class Runs:
         self.settings.append(setting)
         self.traces.append(found)
 
-    def _traced(self, setting: Setting, script: Script) -> tuple[Trace, list[bool]]:
+    def _begin_by_values(self) -> None:
+        """Choose the values of the run at the example's sizes, which all other runs are held against."""
+        if self.by_values.reference is not None:
+            return
+
+        def run(axes: Axes) -> tuple[Trace, Script]:
+            script = self._script()
+            return trace(self.model, axes.at(self.arguments, axes.example), script=script), script
+
+        self.axes, self.answers = self.by_values.begin(self.axes, run)
+
+    def _traced(self, setting: Setting, script: Script, axes: Axes) -> tuple[Trace, list[bool]]:
         """Run it, or return what it did in such a run before, with values that no other run here has; and the answers to tests."""
         used = {found.values for found in self.traces}
-        blocks, shapes = self.blocks.known, self.axes.shapes(self.arguments, setting)
+        blocks, shapes = self.blocks.known, axes.shapes(self.arguments, setting)
         is_kept = not self.loops.places and blocks is not None
-        taken: dict[int, Any] = self.axes.taken.setdefault((shapes, blocks, self._way), {}) if is_kept else {}
+        taken: dict[int, Any] = axes.taken.setdefault((shapes, blocks, axes.values, self._way), {}) if is_kept else {}
         for values in taken.keys() - used:
             return taken[values]
         values = next(number for number in count(1) if number not in used)
-        found = trace(self.model, self.axes.at(self.arguments, setting, values), script=script, watch=self._watch())
+        found = trace(self.model, axes.at(self.arguments, setting, values), script=script, watch=self._watch())
         found.values = values
         taken[values] = found, script.answers
         return taken[values]

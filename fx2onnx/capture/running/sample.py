@@ -19,8 +19,10 @@ from ...build.values import Size
 from ..dims import DynamicDim, by_names
 from ..guards import MOST, is_implied
 from ..sizes_to_try import BEYOND, PROBES, fails, is_false, sizes_near
+from .fresh import FreshSymbols
 from .lines import Environment
 from .refusal import CannotRun
+from .values_to_try import GIVEN, Values
 from .work import WORK
 
 Setting = dict[sympy.Symbol, int]
@@ -45,6 +47,9 @@ class Axes:
         conditions: tests of sizes that hold at all sizes looked at.
         fixed: symbols that have one size there, or follow another's, and no longer move.
         units: of how many elements a loop along an axis takes at a turn, where that is known and more than one.
+        values: what the arguments of runs hold.
+        pretends: whether runs have sizes that make the conditions hold whatever their values say.
+        fresh: the symbols of sizes and numbers that values decide, which have no size in a setting.
         taken: runs that were made, those of narrower axes among them, by what decides their calls and by the number of their values.
         worked_out: the sizes that operators give, and the tests that torch made of those that they took, by call.
     """
@@ -57,6 +62,9 @@ class Axes:
     conditions: tuple[sympy.Basic, ...] = ()
     fixed: Mapping[sympy.Symbol, Size] = field(default_factory=dict)
     units: Mapping[sympy.Symbol, int] = field(default_factory=dict)
+    values: Values = GIVEN
+    pretends: bool = False
+    fresh: FreshSymbols = field(default_factory=FreshSymbols, compare=False, repr=False)
     taken: dict[Any, dict[int, Any]] = field(default_factory=dict, compare=False, repr=False)
     worked_out: dict[Any, Any] = field(default_factory=dict, compare=False, repr=False)
 
@@ -167,6 +175,12 @@ class Axes:
             yield from filter(self.holds, alone)
         yield from (self.within({**self.example, **dict.fromkeys(moving, size)}) for size in PROBES)
 
+    def ranges_of(self, told: sympy.Basic) -> dict[sympy.Symbol, tuple[int, int]]:
+        """Return the ranges of the symbols of an expression, as large as they were asked for."""
+        decided = {symbol: self.fresh.range_of(symbol) for symbol in self.fresh.among(told)}
+        asked = {symbol: self.ranges[symbol] for symbol in told.free_symbols if symbol in self.ranges}
+        return {**{symbol: (least, most if most < longest() else MOST) for symbol, (least, most) in asked.items()}, **decided}
+
     def is_one(self, symbol: sympy.Symbol) -> bool:
         """Return whether the one size that can be tried is the only one that meets the conditions."""
         (size,) = self.allowed(symbol)
@@ -220,7 +234,8 @@ class Axes:
 
     def said(self, told: Any) -> str:
         """Return a size, or a test of sizes, as a person reads it; of several sizes, as of a shape, each."""
-        return f"({', '.join(map(self.said, told))})" if isinstance(told, (tuple, list)) else by_names(told, self.names)
+        names = {**self.names, **self.fresh.names}
+        return f"({', '.join(map(self.said, told))})" if isinstance(told, (tuple, list)) else by_names(told, names)
 
     def _following(self, symbol: sympy.Symbol, value: sympy.Expr) -> Axes:
         """Return the axes where one size is an expression of another, which has to leave it in its range."""
@@ -267,7 +282,8 @@ class Axes:
                 if (size := self.sizes.get((id(leaf), axis))) is not None:
                     made = _resized(made, axis, _at(size, setting), run)
             made = made.clone() if made.data_ptr() == leaf.data_ptr() else made
-            return made.mul_(1 - run / 64) if run and made.is_floating_point() else made
+            made = made.mul_(1 - run / 64) if run and made.is_floating_point() else made
+            return made if self.values is GIVEN else self.values.of(made)
 
         with nullcontext() if work is None else work.building():
             return pytree.tree_map_only(torch.Tensor, resized, arguments)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dis
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
 import torch
 
-from .lines import line_of, outside
+from .lines import Place, line_of, outside
 from .whiles import Whiles
 
 aten = torch.ops.aten
 TEST = aten.is_nonzero.default  # how a test is noted, whatever asked for it
 READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
 MOST_TESTS = 256  # of one run
+Pretended: TypeAlias = "Callable[[Sequence[Any], Any, Any], Any]"  # of the calls before, an operator, and what it gave
 Reads: TypeAlias = "Sequence[dict[str, Any]] | None"
 LOOP = "A loop whose number of iterations depends on a value needs torch.while_loop"
 
@@ -64,11 +65,20 @@ class Script:
         reads: the modules in which `int()` gives what `item()` does then, a number that notes its comparisons; none if both read values.
         settling: whether what follows from weights alone has one answer.
         whiles: the loops that tests of values end, which have answers of their own.
+        sizes: the places at which `item()` reads an integer as a size.
+        pretended: gives results of calls other sizes, and numbers that are read other values.
     """
 
     def __init__(
-        self, given: Sequence[bool] = (), reads: Reads = None, settling: Settling | None = None, whiles: Whiles | None = None
+        self,
+        given: Sequence[bool] = (),
+        reads: Reads = None,
+        settling: Settling | None = None,
+        whiles: Whiles | None = None,
+        sizes: frozenset[Place] = frozenset(),
+        pretended: Pretended | None = None,
     ) -> None:
+        self.sizes, self.pretended = sizes, pretended
         self.reads, self.settling, self.whiles = reads, settling or Settling(), whiles or Whiles()
         self._given = tuple(given)
         self.answers: list[bool] = []

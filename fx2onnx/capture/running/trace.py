@@ -133,5 +133,6 @@ def _holds_tensors(leaf: Any) -> bool:
 @contextmanager
 def _numbers_noted(recorder: Recorder, script: Script) -> Iterator[None]:
     """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
-    with patched("numbers", recorder=recorder, lines=script.numbers), whole_numbers_kept(script.reads or ()), patched("chosen_layers"):
+    numbers = patched("numbers", recorder=recorder, lines=script.numbers, sizes=script.sizes)
+    with numbers, whole_numbers_kept(script.reads or ()), patched("chosen_layers"):
         yield

@@ -26,10 +26,10 @@ from .lines import line_of
 from .notes import plain
 from .operator_sizes import RESIZING
 from .recorder import Recorder
-from .refusal import LeftOut, SeenByRunsAlone
+from .refusal import LeftOut, SeenByRunsAlone, ValueRead
 
 READS_OF_NUMPY = ("numpy", "__array__", "__dlpack__")
-READS = (*READS_OF_NUMPY, "tolist", "data_ptr", "untyped_storage", "storage", "__deepcopy__", "__reduce_ex__")
+READS = (*READS_OF_NUMPY, "data_ptr", "untyped_storage", "storage", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
 aten = torch.ops.aten
@@ -95,6 +95,8 @@ class Tracked(TorchFunctionMode):
             raise self._recorder.refusal("the model assigns to .data of a tensor", SeenByRunsAlone)
         if (special := self._special.get(func)) is not None:
             return special(func(*args, **kwargs), *args, **kwargs)
+        if func is torch.Tensor.tolist and not self._recorder.reads:
+            raise self._recorder.refusal("tolist() reads tensor values", ValueRead)
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
             raise self._reads_values(func)
         if func in TAKE_PLAIN and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):

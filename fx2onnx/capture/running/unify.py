@@ -18,6 +18,7 @@ from torch.utils import _pytree as pytree
 
 from ...blocks.sharing import storage
 from ...build.values import Size, expression, python_number
+from .decided_sizes import DecidedSizes
 from .explain import Ambiguous, Explanations, Unexplained
 from .input_names import identifier, names_of_inputs
 from .lines import line_in
@@ -71,6 +72,7 @@ class Writer:
         self._names: set[str] = set()  # of placeholders
         self._nodes: dict[Ref, torch.fx.Node] = {}
         self._memory = Memory(1 + len(traces))
+        self.decided = DecidedSizes(axes, sizes)
         self._rows: list[torch.fx.Node] = []
         self.noted: Sequence[Row] = ()  # of the run itself
 
@@ -91,6 +93,10 @@ class Writer:
             Ambiguous: another run would tell.
         """
         self._write(len(self._rows), row, self._others_of(row))
+
+    def number(self, call: int, value: int) -> Any:
+        """Return the symbol of the number that a call read."""
+        return self._rows[call].meta["val"]
 
     def again(self, row: Row, first: Row, number: int) -> None:
         """Write a call as the call of this number was written.
@@ -166,7 +172,7 @@ class Writer:
         self._roll(trace)
         signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
         spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
-        module = self._module(any(row.op is TEST for row in trace.rows))
+        module = self._module(any(row.op is TEST or row.by_values for row in trace.rows))
         changed = tuple(self._nodes[Ref("input", number)].name for number in sorted(trace.changed))
         return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments, changed)
 
@@ -269,7 +275,9 @@ class Writer:
         name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
         told, special = row.sizes or [], row.sizes is None and self._takes_special_sizes(node, leaves)
-        if special and (listed := sizes_of_list(node)) is not None:
+        if self.decided.concern(row, node, leaves):
+            told, special = self.decided.sizes_of(number, row, node, others), True
+        elif special and (listed := sizes_of_list(node)) is not None:
             told, special = ([listed], True) if any(map(self.sizes.is_special, listed)) else ([], False)
         elif special or (row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or has_symbols(leaves))):
             told = self.of_operators.of(node)
@@ -329,6 +337,8 @@ class Writer:
     def _result(self, row: Row, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], told: Sizes, special: bool) -> Any:
         first = made[0]
         if not isinstance(first, Made):
+            if row.by_values:
+                return self.decided.number(int(ref.key), row, node, made)
             check_no_number(row, first)
             return first
         if any(other.dtype != first.dtype or len(other.shape) != len(first.shape) for other in made):

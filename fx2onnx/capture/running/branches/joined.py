@@ -23,7 +23,7 @@ from ..refusal import CannotRun
 from ..sample import Axes, environment_of
 from ..script import TEST
 from .paths import Path
-from .scope import Inner, Node, Scope
+from .scope import Inner, Node, Scope, is_wanted
 
 aten = torch.ops.aten
 SIZE = (int, sympy.Basic)
@@ -66,6 +66,7 @@ class Joined:
         if self._paths[0].axes.fixed:
             raise CannotRun(f"the model accepts only these sizes: {', '.join(path.axes.shown(path.axes.fixed) for path in self._paths)}")
         if len(self._paths) == 1:
+            first.program.graph.eliminate_dead_code(is_wanted)
             return first.program
         self._check_structure(first)
         root = Scope()
@@ -144,7 +145,7 @@ class Joined:
                 continue
             sides = [[path for path, node in zip(paths, called, strict=True) if node.meta["val"] is answer] for answer in (True, False)]
             condition = partial(self._truth, scope, paths[0], called[0])
-            return self._either(scope, sides, line_in(called[0].meta["stack_trace"]), condition, at, self._agreed)
+            return self._either(scope, sides, line_in(called[0].meta["stack_trace"]), condition, at, self._agreed_by_value)
         told = [self._returned(path) for path in paths]
         if not all(len(told[0]) == len(other) and all(map(alike, told[0], other)) for other in told[1:]):
             return self._by_size(scope, paths, at)
@@ -221,6 +222,8 @@ class Joined:
     def _size_truth(self, scope: Scope, test: sympy.Basic) -> Node:
         if isinstance(test, sympy.Symbol):
             return self._some(scope, test)
+        for symbol in self._axes.fresh.among(test):
+            self._untested.add_fresh(symbol, self._axes.fresh.range_of(symbol)[0])
         made = scope.graph.call_function(operator.truth, (test,))
         made.meta["val"] = self._untested.create_symboolnode(test)
         return made
@@ -261,7 +264,7 @@ class Joined:
         """All names of sizes and numbers."""
         nodes = (node for path in self._paths for node in path.program.graph.nodes)
         decided = (str(symbol) for node in nodes for symbol in node.meta.get("unbacked_bindings") or ())
-        return {*self._axes.names.values(), *map(str, self._unnamed.values()), *decided}
+        return {*self._axes.names.values(), *map(str, self._unnamed.values()), *decided, *self._axes.fresh.names.values()}
 
     def _agreed(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
         """Return which of the results of two sides describes both.
@@ -287,6 +290,16 @@ class Joined:
         if not isinstance(kind, tuple):
             return self._axes.said(kind)
         return f"{self._axes.said(kind[1])} of {kind[0]}"
+
+    def _agreed_by_value(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
+        """Return what describes a result of two sides, one of which may be as long as values say.
+
+        Raises:
+            CannotRun: they differ in more than that.
+        """
+        sizes = [size for result in pair if _is_tensor(result) for size in result.meta["val"].sizes]
+        decided = any(size in self._unnamed.values() or self._axes.fresh.among(size) for size in sizes)
+        return (self._agreed_by_size if decided else self._agreed)(number, pair, sides, line)
 
     def _fresh(self, value: Described) -> Described:
         return Described.of(value.sizes, value.dtype, next(self._new))

@@ -12,6 +12,7 @@ import sympy
 from ....errors import FrozenDimension, first_sentence
 from ...accepted import ACCEPTED, losses_by_tests
 from ...asked_at import source_line
+from ...dims import by_names
 from ...dynamic_shapes import ADVICE, DimSize, OpenTest, in_quotes, open_tests, range_text
 from ..as_written import are_calls_as_written, calls_as_written
 from ..program import RunProgram
@@ -20,6 +21,7 @@ from ..sample import Axes, Setting, longest
 from ..special_sizes import settings_with_one
 from ..unify import Arguments
 from .chains import check_chain
+from .fresh_tests import ValueTest, WithValues, value_tests
 from .paths import BRANCHES, Path
 
 Capture = Callable[[Axes, Arguments], list[Path]]
@@ -33,6 +35,7 @@ class Regions:
         capture: returns the paths at the sizes that some axes have.
         is_right_at: returns whether a program is right at sizes of one.
         note: runs it once at the example's sizes of some axes, whose environment then knows the tests on the way.
+        with_values: returns the axes with values with which a test of what values decide holds.
         symbols: the axes that were asked to be dynamic.
         accepted: names of axes that may lose sizes.
 
@@ -44,11 +47,13 @@ class Regions:
         self,
         capture: Capture,
         note: Callable[[Axes, Arguments], None],
+        with_values: WithValues,
         is_right_at: Callable[[RunProgram, Axes, Arguments, Setting], bool],
         symbols: Sequence[DimSize],
         accepted: Sequence[str],
     ) -> None:
         self._capture, self._note, self._is_right_at, self._symbols, self._accepted = capture, note, is_right_at, symbols, accepted
+        self._with_values = with_values
         self._number = 0
         self._first: OpenTest | None = None
         self._begun: tuple[Axes, Arguments] | None = None  # before any test
@@ -86,7 +91,7 @@ class Regions:
             failed = error
         differs = isinstance(failed, (LeftOut, NumbersMove)) or any(path.small for path in found)
         opened = self._open(axes, libraries=differs and are_calls_as_written())
-        tests = [test for test in opened if not self._is_covered(test, found, axes, arguments)]
+        tests = [test for test in opened if not self._is_covered(test, found, axes, arguments)] + list(value_tests(axes))
         two_sided = [test for test in tests if _has_two_sides(test, axes)]
         if found_in_parts := next(filter(None, (self._in_parts(test, axes, arguments) for test in two_sided)), None):
             return found_in_parts
@@ -107,7 +112,7 @@ class Regions:
 
     def _in_parts(self, test: OpenTest, axes: Axes, arguments: Arguments) -> list[Path]:
         """Return the paths where a loop over parts of an axis is rolled up; none where runs at several parts do not show one."""
-        if (moved := axes.in_parts(test.test, arguments)) is None:
+        if isinstance(test, ValueTest) or (moved := axes.in_parts(test.test, arguments)) is None:
             return []
         try:
             return self.paths(*moved)
@@ -120,6 +125,10 @@ class Regions:
                 return self._in_parts(test, axes, arguments)
         except CannotRun:
             return []
+
+    def _narrowed(self, test: OpenTest, side: sympy.Basic, axes: Axes, arguments: Arguments) -> tuple[Axes, Arguments]:
+        """Return the axes, and arguments, where a test comes out so."""
+        return (self._with_values(axes, arguments, side), arguments) if isinstance(test, ValueTest) else axes.narrowed(side, arguments)
 
     def _open(self, axes: Axes, libraries: bool) -> Iterator[OpenTest]:
         return open_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions, libraries=libraries)
@@ -138,7 +147,7 @@ class Regions:
         self._first = self._first or test
         self._begun = self._begun or (axes, arguments)
         self._asked[test.line] += 1
-        if self._asked[test.line] in ASKED_AGAIN:
+        if self._asked[test.line] in ASKED_AGAIN and not isinstance(test, ValueTest):
             check_chain(test, *self._begun, self._noted, axes.example)
         found: list[Path] = []
         never: list[NeverRuns] = []
@@ -146,10 +155,10 @@ class Regions:
             try:
                 if self._number > BRANCHES:
                     raise CannotRun(f"conditions on sizes make more than {BRANCHES} ranges")
-                paths = self.paths(*axes.narrowed(side, arguments))
+                paths = self.paths(*self._narrowed(test, side, axes, arguments))
             except NeverRuns as error:
                 never.append(error)
-                self.limits[f"{test.line}: {range_text(test.dims, side).removeprefix('only ')}: {error.told}"] = None
+                self.limits[f"{test.line}: {_text(test, side)}: {error.told}"] = None
                 continue
             except LeftOut as error:
                 raise LeftOut(str(_one_side(test, error))) from error
@@ -163,13 +172,19 @@ class Regions:
         return found
 
 
-def _one_side(test: OpenTest, why: Exception) -> FrozenDimension:
+def _one_side(test: OpenTest, why: Exception) -> FrozenDimension | CannotRun:
+    if isinstance(test, ValueTest):
+        return test.refusal(f"exporting both branches fails: {first_sentence(why)}")
     return FrozenDimension(f"{test.error()} Exporting both branches fails: {first_sentence(why)}")
+
+
+def _text(test: OpenTest, side: sympy.Basic) -> str:
+    return by_names(side, test.names_of) if isinstance(test, ValueTest) else range_text(test.dims, side).removeprefix("only ")
 
 
 def _has_two_sides(found: OpenTest, axes: Axes) -> bool:
     """Whether both sides of a test can be captured: not of one that says that a number was taken for what it is in the example."""
-    return not found.is_of_a_number and set(found.test.free_symbols) <= set(axes.example)
+    return not found.is_of_a_number and (isinstance(found, ValueTest) or set(found.test.free_symbols) <= set(axes.example))
 
 
 def _ends(test: sympy.Basic, axes: Axes) -> bool:

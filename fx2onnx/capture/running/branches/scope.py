@@ -99,7 +99,7 @@ class Scope:
     def finished(self, results: Sequence[Any]) -> torch.fx.GraphModule:
         """Return the graph, which returns these."""
         self.graph.output(tuple(results))
-        self.graph.eliminate_dead_code(_is_wanted)
+        self.graph.eliminate_dead_code(is_wanted)
         return torch.fx.GraphModule(self.modules, self.graph)
 
     def _check_writes(self, placeholders: Sequence[Node]) -> None:
@@ -113,8 +113,8 @@ class Scope:
                     )
 
 
-def _is_wanted(node: Node) -> bool:
-    """Whether a call counts also where nobody takes its result: a number or a size that values decide is known by its name alone."""
+def is_wanted(node: Node) -> bool:
+    """Return whether a call counts also where nobody takes its result: a number or a size that values decide is known by its name alone."""
     return node.is_impure() or bool(node.meta.get("unbacked_bindings"))
 
 

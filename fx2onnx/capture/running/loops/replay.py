@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from ....build.turns import turns
 from ....build.values import expression, python_number
 from ...attribute_mutation import as_before
+from ..decided_sizes import BINDINGS
 from ..program import RunProgram
 from ..recorder import SEED
 from ..refusal import CannotRun
@@ -79,12 +80,19 @@ class Replay(torch.fx.Interpreter):
             holds, *sides, given = self._plain(self.fetch_args_kwargs_from_env(n)[0])
             return Replay(sides[0 if holds else 1], self._numbers).run(*given)
         if n.target is not turns:
-            return super().run_node(n)
+            return self._bound(n, super().run_node(n))
         body, number, first, carried, extra = self._plain(self.fetch_args_kwargs_from_env(n)[0])
         if number > 0:
             return turns(lambda *given: Replay(body, self._numbers).run(*given), number, first, carried, extra)
         rows = n.meta["val"][len(carried) :]
         return [*carried, *(torch.empty([max(size, 0) for size in self._plain(value.sizes)], dtype=value.dtype) for value in rows)]
+
+    def _bound(self, n: torch.fx.Node, result: Any) -> Any:
+        """Take what values decide from the result of a call."""
+        for symbol, (part, axis) in n.meta.get(BINDINGS, {}).items():
+            one = result[part] if isinstance(result, (tuple, list)) else result
+            self._numbers[symbol] = one if axis is None else one.shape[axis]
+        return result
 
     def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
         """Make a call."""

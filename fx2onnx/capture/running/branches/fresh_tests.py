@@ -1,0 +1,49 @@
+"""Tests of sizes and numbers that values decide: which are open, and what is said of those that a file cannot have."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import sympy
+
+from ...asked_at import is_own, source_line
+from ...dims import by_names
+from ...dynamic_shapes import OpenTest
+from ...guards import is_implied
+from ...plain_numbers import TakenPlain
+from ..refusal import CannotRun
+from ..sample import Axes
+from ..unify import Arguments
+
+WithValues = Callable[[Axes, Arguments, sympy.Basic], Axes]
+
+
+@dataclass(frozen=True)
+class ValueTest(OpenTest):
+    """A test of what values decide.
+
+    Attributes:
+        names_of: what its symbols are called.
+    """
+
+    names_of: Mapping[sympy.Symbol, str] = field(default_factory=dict)
+
+    def refusal(self, why: str) -> CannotRun:
+        """Return the error for a test of which a file cannot have both sides."""
+        return CannotRun(f"the condition {by_names(self.test, self.names_of)} at {self.line} depends on values: {why}")
+
+    def error(self) -> CannotRun:  # type: ignore[override]
+        """Return the error for a number that Python takes as it is."""
+        return self.refusal("it is converted to a Python number")
+
+
+def value_tests(axes: Axes) -> Iterator[ValueTest]:
+    """Yield the tests of the model's own code, or of a library's, that other values make come out another way."""
+    for guard in axes.environment.guards:
+        decided = axes.fresh.among(guard.expr)
+        if not decided or not (is_own(guard.sloc, libraries=True) or isinstance(guard.sloc, TakenPlain)):
+            continue
+        if not is_implied(guard.expr, axes.ranges_of(guard.expr), axes.conditions):
+            names = {**axes.names, **axes.fresh.names}
+            yield ValueTest(guard.expr, {}, source_line(guard.sloc) or "a call of PyTorch", isinstance(guard.sloc, TakenPlain), names)
