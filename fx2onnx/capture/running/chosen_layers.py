@@ -13,23 +13,27 @@ from torch import nn
 from .numbers import Number
 from .python_numbers import whole_number
 
-LISTS = (nn.ModuleList, nn.Sequential, nn.ParameterList)
+ASKED = ((nn.ModuleList, "_get_abs_string_index"), (nn.ParameterList, "_get_abs_string_index"), (nn.Sequential, "_get_item_by_idx"))
 MOST = 16  # layers of a list: more than that are more paths than a file may have
 
 
 @contextmanager
 def layers_chosen() -> Iterator[None]:
-    """Let lists of layers, while it lasts, be asked for the one at a number that was read, or at a tensor."""
+    """Let lists of layers, while it lasts, be asked for the one at a number that was read, or at a tensor.
+
+    What `__getitem__` calls is replaced, not `__getitem__` itself: CPython 3.13 may go on to call one that it has seen often.
+    """
     with ExitStack() as stack:
-        for kind in LISTS:
-            stack.enter_context(patch.object(kind, "__getitem__", _at_either(kind.__getitem__)))
+        for kind, name in ASKED:
+            stack.enter_context(patch.object(kind, name, _at_either(getattr(kind, name))))
         yield
 
 
-def _at_either(at: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    def chosen(layers: Any, place: Any) -> Any:
+def _at_either(at: Callable[..., Any]) -> Callable[..., Any]:
+    def chosen(layers: Any, *parts_and_place: Any) -> Any:
+        *parts, place = parts_and_place
         number = whole_number(place) if isinstance(place, torch.Tensor) else place
-        return at(layers, _place(number, len(layers)) if type(number) is Number else place)
+        return at(layers, *parts, _place(number, len(layers)) if type(number) is Number else place)
 
     return chosen
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from exportlab.cases import Sample
 from exportlab.verification.verify import verify
 from fx2onnx import ToOnnxError, to_onnx
+from fx2onnx.capture.running.chosen_layers import layers_chosen
 
 NUMBERS = (1, 0, 2, -1, -3)
 BATCHES = (4, 7, 1, 2, 0)
@@ -113,3 +114,17 @@ def test_lists_and_int_are_as_before() -> None:
     assert isinstance(Chosen(bound_first).layers[1], nn.Linear)
     with pytest.raises(IndexError, match="index 5 is out of range"):
         Chosen(bound_first).layers[5]
+
+
+@pytest.mark.parametrize("name", ["int()", "a sequence", "parameters"])
+def test_a_layer_is_chosen_after_the_classes_were_patched_often(name: str) -> None:
+    """CPython 3.13 gives a class about 500 patches' worth of versions, and then no longer sees that `__getitem__` is another."""
+    module = Chosen(TAKEN[name])
+    for _ in range(600):
+        with layers_chosen():
+            for part in (module.layers, module.sequence, module.scales):
+                assert part[0] is not None
+    for _ in range(50):  # so that the interpreter specialises the calls
+        module.layers[1], module.sequence[1], module.scales[1]
+    program, module, samples = exported(TAKEN[name])
+    verify(program, module, samples).check()
