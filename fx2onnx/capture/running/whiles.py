@@ -37,7 +37,8 @@ class Whiles:
         place = place_of(frame) if frame is not None else None
         if place is None or place in self._places:
             return
-        if place in self._asked and is_while(place) and recorder.settled.of_sizes(tensor, ref) is None:
+        is_fixed = recorder.loops is None and recorder.settled.of_sizes(tensor, ref) is not None
+        if place in self._asked and is_while(place) and not is_fixed:
             error = LoopOnValue(f"a `while` has a condition on a value at {line_of(frame)}")
             error.place = place
             raise recorder.refuse(error)

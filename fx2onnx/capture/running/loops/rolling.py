@@ -68,13 +68,15 @@ def rolled(loops: Sequence[Loop], rows: Sequence[Node], state: State) -> None:
     for number, node in enumerate(rows):
         node.meta["at"] = number
     rolling = [Rolling(number, loop, state) for number, loop in enumerate(loops) if loop.starts and loop.end > loop.starts[0]]
-    for depth in sorted({depth_of(one.loop, loops) for one in rolling}, reverse=True):
-        same = [one for one in rolling if depth_of(one.loop, loops) == depth]
+    groups: dict[tuple[int, int], list[Rolling]] = {}  # of one loop in all iterations of the one around it
+    for one in rolling:
+        groups.setdefault((depth_of(one.loop, loops), one.loop.number), []).append(one)
+    for _, same in sorted(groups.items(), key=lambda group: (group[0][0], group[1][0].loop.begin), reverse=True):
         for one in same:
             one.begin()
-        for one in same:
-            one.wanted |= {key for other in same if other.loop.number == one.loop.number for key in other.read_after()}
-        for one in same:
+        wanted = {key for one in same for key in one.read_after()}
+        for one in reversed(same):
+            one.wanted = wanted
             one.roll()
 
 
@@ -374,7 +376,8 @@ class Rolling:
     @property
     def outer(self) -> list[Node]:
         """What an iteration reads from outside that the loop does not carry."""
-        sources = [*self.inputs.values(), *(source for by_shape in self.carried.values() for source in by_shape.values())]
+        made = (*self.carried.values(), *self.stacked.values())
+        sources = [*self.inputs.values(), *(source for by_shape in made for source in by_shape.values())]
         return list(dict.fromkeys(source.at for source in sources if source.kind == "outer"))
 
     def written(self) -> list[Node]:

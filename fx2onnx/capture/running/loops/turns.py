@@ -491,25 +491,26 @@ class Loops:
         told, at = [], 0
         while at < LEN(refs):
             found, many = self._run(refs[at:])
-            told.append(found or self.seen(refs[at]))
+            told += found or [self.seen(refs[at])]
             at += many
         return told
 
-    def _run(self, refs: Sequence[Ref]) -> tuple[Ref | None, int]:
+    def _run(self, refs: Sequence[Ref]) -> tuple[list[Ref], int]:
         """What stands for a value of every iteration of a loop but the first, where a list begins with those; how many those are."""
-        for loop in reversed(self._over):
-            for added in loop.grown:
-                for kind, values in (("every", added[1:]), ("flipped", added[:0:-1])):
-                    if values and refs[: LEN(values)] == values and not loop.may_end_early:
-                        return self._every(kind, loop, added), LEN(values)
+        lists = [(loop, added) for loop in reversed(self._over) if not loop.may_end_early for added in loop.grown if LEN(added) > 1]
+        for has_first in (True, False):
+            for loop, added in lists:
+                for kind, values in (("every", added[not has_first :]), ("flipped", added[::-1][: LEN(added) - (not has_first)])):
+                    if refs[: LEN(values)] == values:
+                        return self._every(kind, loop, added, has_first), LEN(values)
         if not refs[0].turns or refs[0].turns[-1][0].turns is None or refs[0].turns[-1][0].may_end_early:
-            return None, 1
+            return [], 1
         *around, (loop, _) = refs[0].turns
         for kind, order in (("every", RANGE(1, loop.turns)), ("flipped", RANGE(loop.turns - 1, 0, -1))):
             found = refs[: loop.turns - 1]
             if [ref.turns for ref in found] == [(*around, (loop, turn)) for turn in order] and self._is_made_alike(loop, found):
-                return self._every(kind, loop, [found[0], *(found if kind == "every" else found[::-1])]), LEN(found)
-        return None, 1
+                return self._every(kind, loop, [found[0], *(found if kind == "every" else found[::-1])], False), LEN(found)
+        return [], 1
 
     def _is_made_alike(self, loop: Loop, refs: Sequence[Ref]) -> bool:
         """Whether iterations of one shape have made these values in one place."""
@@ -521,17 +522,19 @@ class Loops:
                 return False
         return True
 
-    def _every(self, kind: str, loop: Loop, values: Sequence[Ref]) -> Ref | None:
-        """What stands for the values of all iterations but the first; None where the last one is no call's."""
+    def _every(self, kind: str, loop: Loop, values: Sequence[Ref], has_first: bool) -> list[Ref]:
+        """What stands for the values of all iterations, or all but the first; nothing where the last one is no call's."""
         first = loop.repeats or loop
         numbers = [*RANGE(1, loop.shown - 1), LEN(values) - 1]
         listed = {min(number, loop.shown - 1): self.seen(values[number]) for number in numbers}
         last = listed[loop.shown - 1]
         if last.kind != "row":
-            return None
+            return []
         if listed not in first.listed:
             first.listed.append(listed)
-        return Ref(kind, last.key, last.part, ((self.found.index(first), first.listed.index(listed)),))
+        every = Ref(kind, last.key, last.part, ((self.found.index(first), first.listed.index(listed)),))
+        beside = [self.seen(values[0])] if has_first else []
+        return [*beside, every] if kind == "every" else [every, *beside]
 
     def seen(self, ref: Ref) -> Ref:
         """Return a reference as the last iteration that is kept has it, or what comes after the loop."""
