@@ -49,7 +49,27 @@ class Whiles:
 def is_while(place: Place) -> bool:
     """Return whether this is the whole test of a `while` that nothing else ends."""
     code, position = place
-    return any(position in (_span(loop.test), _span(loop)) and _is_plain(loop) for loop in _loops(code.co_filename))  # Python says either
+    return any(position in _spans(loop) and _is_plain(loop) for loop in _loops(code.co_filename))
+
+
+@cache
+def ends_it(place: Place) -> bool:
+    """Return the answer that ends a `while` which is at this place: yes where it goes on while something is not."""
+    code, position = place
+    return any(position in _spans(loop) and _is_negated(loop.test) for loop in _loops(code.co_filename))
+
+
+def _spans(loop: ast.While) -> list[tuple[Any, ...]]:
+    """What Python may say of where the test of a loop is."""
+    return [_span(loop), _span(loop.test), _span(_tested(loop.test))]
+
+
+def _is_negated(test: ast.expr) -> bool:
+    return isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+
+
+def _tested(test: ast.expr) -> ast.expr:
+    return test.operand if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not) else test
 
 
 @cache
@@ -66,6 +86,6 @@ def _span(node: ast.expr | ast.stmt) -> tuple[Any, ...]:
 
 
 def _is_plain(loop: ast.While) -> bool:
-    test = loop.test
+    test = _tested(loop.test)
     tests_once = len(test.ops) == 1 if isinstance(test, ast.Compare) else isinstance(test, (ast.Call, ast.Name, ast.Attribute))
     return tests_once and not loop.orelse and not any(isinstance(node, LEFT) for part in loop.body for node in ast.walk(part))

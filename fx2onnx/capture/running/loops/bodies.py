@@ -86,7 +86,8 @@ class Body:
             found.meta["val"] = Described.of((), torch.bool, fresh(self._any_value(shape)).memory)
             return found
         if kind == "tested":
-            return self._here(scope, shape, self._next_test(shape), made)
+            tested = self._here(scope, shape, self.loop.truths[shape], made)
+            return self.loop.negated(scope.graph, tested) if self.loop.iterations[0].nodes[0].meta["val"] is False else tested
         return scope.here(self._inputs[kind, at])
 
     def _any_value(self, shape: Shape) -> Described:
@@ -96,9 +97,6 @@ class Body:
             for part in pytree.tree_leaves(node.meta["val"])
             if isinstance(part, Described)
         )
-
-    def _next_test(self, shape: Shape) -> Any:
-        return self.loop.truths[shape]
 
     def _write(self, scope: Scope, shape: Shape, at: int, made: dict[int, Node]) -> Node:
         node = self.loop.templates[shape].nodes[at]

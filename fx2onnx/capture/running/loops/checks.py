@@ -188,9 +188,10 @@ def check_after(usual: Trace, other: Trace) -> None:
     Raises:
         CannotRun: they differ.
     """
-    if len(usual.loops) != len(other.loops):
-        raise CannotRun("a loop that a value ends has another loop inside, or behind it, for some values only")
-    pairs = list(zip(usual.loops, other.loops, strict=True))
+    loops, again = _loops_outside(usual), _loops_outside(other)
+    if len(loops) != len(again):
+        raise CannotRun(f"behind the loop at {loops[0].line} another loop comes for some values only")
+    pairs = list(zip(loops, again, strict=True))
     line = next(loop.line for loop in usual.loops if loop.may_end_early)
     rows, others = _rows_outside(usual), _rows_outside(other)
     if [usual.rows[row].kind for row in rows] != [other.rows[row].kind for row in others]:
@@ -202,6 +203,12 @@ def check_after(usual: Trace, other: Trace) -> None:
             raise CannotRun(f"the loop at {line} cannot be exported as a Loop: what is read after it differs between runs")
     if usual.spec != other.spec or len(usual.returned) != len(other.returned):
         raise CannotRun(f"the loop at {line} cannot be exported as a Loop: what the model returns differs between runs")
+
+
+def _loops_outside(trace: Trace) -> list[Loop]:
+    """The loops that are in no loop that a value ends."""
+    early = [loop for loop in trace.loops if loop.may_end_early or loop.is_cut]
+    return [loop for loop in trace.loops if not any(one is not loop and one.begin <= loop.begin and loop.end <= one.end for one in early)]
 
 
 def _rows_outside(trace: Trace) -> list[int]:

@@ -452,9 +452,15 @@ class Rolling:
     def _truth(self, test: Node) -> Node:
         """The tensor that is tested, as truth."""
         tested: Node = test.all_input_nodes[0]
-        if tested.meta["val"].dtype == torch.bool:
-            return tested
-        raise self.refusal("its condition is a number; compare it, for example `n != 0`")
+        if tested.meta["val"].dtype != torch.bool:
+            raise self.refusal("its condition is a number; compare it, for example `n != 0`")
+        return self.negated(self.graph, tested) if test.meta["val"] is False else tested
+
+    def negated(self, graph: torch.fx.Graph, tested: Node) -> Node:
+        """Write what is true where a tensor is not."""
+        made = graph.call_function(aten.logical_not.default, (tested,))
+        made.meta.update(tested.meta, val=fresh(tested.meta["val"]))
+        return made
 
     def _nothing(self, name: str) -> Node:
         """What stands for a variable that there is not before the loop: eager raises an error where it is read."""

@@ -23,7 +23,7 @@ from ..notes import Made, Ref, Row, alike, plain
 from ..recorder import Recorder
 from ..refusal import CannotRun, LoopOnValue, TestInLoop
 from ..sample import new_symbol
-from ..whiles import is_while
+from ..whiles import ends_it, is_while
 from .places import ENUMERATE, LEN, RANGE, Moving, TakenApart, at_least, bounds, counted, number_of_turns, ranges_by
 from .shapes import ALIKE, Shape, schedule
 
@@ -413,9 +413,9 @@ class Loops:
         many = loop.shown + 2 if self._moving.iterations is None else self._moving.iterations
         if loop.turn + 1 < many:
             self._go_on(loop)
-            return True
+            return not ends_it(place)
         self.over(loop)
-        return False
+        return ends_it(place)
 
     def _frames(self) -> Iterator[tuple[str, FrameType]]:
         return ((str(depth), frame) for depth, frame in ENUMERATE(python_frames(sys._getframe(1))))
