@@ -44,7 +44,7 @@ def check_leaves(row: Row, others: Sequence[Row], settings: Sequence[Setting], l
             at = setting | {symbol: turns[symbols[symbol]] for symbol in used}
             for one, found, first in zip(row.leaves, leaves, other.leaves, strict=True):
                 is_counted = isinstance(one, sympy.Basic) and bool(one.free_symbols & used)
-                if found != (said := one.subs(at) if is_counted else first) and not alike(found, said):
+                if found != (said := (at[one] if one in at else one.subs(at)) if is_counted else first) and not alike(found, said):
                     raise CannotRun(
                         f"{row.op} takes {found} in one iteration and {first} in another at {line_in(row.line)}, "
                         "which the loop variable does not explain"

@@ -31,7 +31,6 @@ RANGE, LEN, ENUMERATE = range, len, enumerate
 UNBINDS = (torch.Tensor.unbind, torch.unbind)
 SPLITS = (torch.Tensor.split, torch.split)
 SPLIT = torch.ops.aten.split.Tensor
-LEAST = 12  # iterations of loops that are rolled
 
 
 class Places:
@@ -91,7 +90,7 @@ class Moving:
     @property
     def least(self) -> int:
         """How many iterations loops have at least in a run that shows how they go."""
-        return max(LEAST, *(len(schedule(shapes)) + 3 for shapes in self.shapes.values())) if self.shapes else LEAST
+        return max((len(schedule(shapes)) + 3 for shapes in self.shapes.values()), default=0)
 
     def __bool__(self) -> bool:
         """Whether there is any loop to roll."""

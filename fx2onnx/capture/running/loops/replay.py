@@ -21,25 +21,27 @@ from ..recorder import SEED
 from ..refusal import CannotRun
 from ..sample import Axes, Setting
 from ..script import TEST
-from .places import LEAST
 
 FEW = (1, 2, 3, 6)
+LEAST = 12  # iterations of loops that are rolled
+LEAST_OF_SEVERAL = 8  # since loops inside loops multiply
 FURTHEST = 70
-FURTHEST_OF_SEVERAL = 12  # since loops inside loops multiply
+FURTHEST_OF_SEVERAL = 12
 NONE = 0
 LONG = 50
+LONG_OF_SEVERAL = 20
 NOTHING_TO_READ = "the exported model fails: the first iteration of a loop has no value to read, or a number has no value"
 REFUSED = (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError)  # the last three: of a size, as the root of one below 0
 PARTS = 5  # turns over parts of an axis, the fourth of which is like the third
 
 
-def long_enough(axes: Axes, least: int = LEAST) -> Axes:
+def long_enough(axes: Axes, least: int = 0) -> Axes:
     """Return the same axes with an example at which a loop along any of them has some turns."""
     some = {symbol: size + i for i, (symbol, size) in enumerate(_some_turns(axes, least).items())}
     return replace(axes, example=axes.within({symbol: max(size, some[symbol]) for symbol, size in axes.example.items()}))
 
 
-def lengths(axes: Axes, most: int = LEAST) -> Iterator[Setting]:
+def lengths(axes: Axes, most: int = 0) -> Iterator[Setting]:
     """Yield the settings at which loops are run: those of any module but the least, and a long one."""
     least = axes.within(_some_turns(axes, most))
     longer = long_enough(axes, most)
@@ -51,7 +53,7 @@ def lengths(axes: Axes, most: int = LEAST) -> Iterator[Setting]:
     long = (
         {symbol: 2 * size for symbol, size in some.items()}
         if axes.units
-        else dict.fromkeys(axes.example, max(LONG if len(axes.example) == 1 else LONG // 2, 2 * most))
+        else dict.fromkeys(axes.example, max(LONG if len(axes.example) == 1 else LONG_OF_SEVERAL, 2 * most))
     )
     for sizes in (further, long) if axes.units else (long,):
         yield axes.within({symbol: size + 2 * i for i, (symbol, size) in enumerate(sizes.items())})
@@ -60,8 +62,8 @@ def lengths(axes: Axes, most: int = LEAST) -> Iterator[Setting]:
 def _some_turns(axes: Axes, least: int) -> Setting:
     """Sizes of some turns. Where one axis is known to be taken in parts, it is long, so the others are short."""
     if not axes.units:
-        return dict.fromkeys(axes.example, least)
-    return {symbol: max(PARTS, least - LEAST + PARTS) * axes.units.get(symbol, 1) for symbol in axes.example}
+        return dict.fromkeys(axes.example, max(least, LEAST if len(axes.example) == 1 else LEAST_OF_SEVERAL))
+    return {symbol: max(PARTS, least) * axes.units.get(symbol, 1) for symbol in axes.example}
 
 
 class OtherSide(Exception):
