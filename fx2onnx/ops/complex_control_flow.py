@@ -67,15 +67,19 @@ def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.
 
 
 @translates_pairs(turns)
-def turns_(g: Graph, body: Module, count: Number, first: int, carried: Sequence[Any], extra: Sequence[Any] = ()) -> list[Any]:
+def turns_(
+    g: Graph, body: Module, count: Number, first: int, carried: Sequence[Any], extra: Sequence[Any] = (), goes_on: Any = None
+) -> list[Any]:
     """turns(body, count, first, carried, extra) → Loop, which carries both parts of what is complex."""
+    if goes_on is not None:
+        raise Untranslated("complex operands are not supported in a loop that a value ends: pass torch.view_as_real of them")
     fakes, inner = g.at.meta["val"], g.child()
     before = [node.meta["val"] for node in body.graph.find_nodes(op="placeholder")[: len(carried)]]
     inputs = [described(g, f"carried_{i}", fake) for i, fake in enumerate(_parts_of(before))]
-    at, goes_on = described(g, "turn", 0), described(g, "goes_on", True)
+    at, again = described(g, "turn", 0), described(g, "goes_on", True)
     results = g.subgraph(inner, body, [*_paired(inputs, before), inner.Add(at, first) if first else at, *extra])
     kinds = dtypes_of(_parts_of(fakes))
-    turn = closed(inner, "body", [at, goes_on, *inputs], [goes_on, *_flat(results, fakes, inner)], [BOOL, *kinds])
+    turn = closed(inner, "body", [at, again, *inputs], [again, *_flat(results, fakes, inner)], [BOOL, *kinds])
     given = _flat(carried, before, g)
     flat = typed(g.Loop(g.scalar(count, INT64), g.const(True, BOOL), *given, outputs=len(kinds), body=turn), _parts_of(fakes))
     rows = zip(flat[len(given) :], _parts_of(fakes)[len(given) :], strict=True)

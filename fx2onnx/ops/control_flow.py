@@ -62,16 +62,28 @@ def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Operand]) -
 
 
 @translates(turns)
-def turns_(g: Graph, body: Module, count: Number, first: int, carried: Sequence[Operand], extra: Sequence[Operand] = ()) -> list[Tensor]:
-    """turns(body, count, first, carried, extra) → Loop, which is right without any turn, as Scan is not."""
+def turns_(
+    g: Graph,
+    body: Module,
+    count: Number | None,
+    first: int,
+    carried: Sequence[Operand],
+    extra: Sequence[Operand] = (),
+    goes_on: Operand | None = None,
+) -> list[Tensor]:
+    """turns(body, count, first, carried, extra, goes_on) → Loop, which is right without any turn, as Scan is not."""
     fakes = g.at.meta["val"]
     inner = g.child()
     inputs = inputs_of(g, body, len(carried))
     at = described(g, "turn", 0)
     results = g.subgraph(inner, body, [*inputs, inner.Add(at, first) if first else at, *extra])
-    goes_on = described(g, "goes_on", True)
-    turn = closed(inner, "body", [at, goes_on, *inputs], [goes_on, *results], [BOOL, *dtypes_of(fakes)])
-    made = typed(g.Loop(g.scalar(count, INT64), g.const(True, BOOL), *carried, outputs=len(fakes), body=turn), fakes)
+    before = described(g, "goes_on", True)
+    again = inner.scalar(results.pop(0), BOOL) if goes_on is not None else before
+    turn = closed(inner, "body", [at, before, *inputs], [again, *results], [BOOL, *dtypes_of(fakes)])
+    limit = None if count is None else g.scalar(count, INT64)
+    holds = g.const(True, BOOL) if goes_on is None or goes_on is True else g.scalar(goes_on, BOOL)
+    initial = [g.cast(value, dtype) for value, dtype in zip(carried, dtypes_of(fakes), strict=False)]
+    made = typed(g.Loop(limit, holds, *initial, outputs=len(fakes), body=turn), fakes)
     rows = zip(made[len(carried) :], fakes[len(carried) :], strict=True)
     return [*made[: len(carried)], *(g.Reshape(row, list(sizes_of(fake)), allowzero=1) for row, fake in rows)]
 

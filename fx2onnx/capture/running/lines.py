@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
@@ -50,6 +50,13 @@ def outside(frame: Any) -> Any:
     return frame if frame is not None and not frame.f_code.co_filename.startswith(PACKAGE) else None
 
 
+def python_frames(frame: Any) -> Iterator[Any]:
+    """Yield the frames of the model that are going on, the innermost first."""
+    while (frame := outside(frame)) is not None:
+        yield frame
+        frame = frame.f_back
+
+
 def place_of(frame: FrameType) -> Place:
     """Return what a frame is at: lines and columns, since calls of C and of Python stand at two instructions."""
     return frame.f_code, next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), None)
@@ -61,6 +68,7 @@ class Environment(ShapeEnv):
     Attributes:
         of_turns: tests of how many turns a loop has: there are as many sides to them as numbers.
         followed: the calls of runs at the example's sizes whose tests it has noted, by what else decides such a run.
+        iterations: the symbols of the numbers of the iterations of loops.
         has_longer_runs: whether it has noted tests of runs at sizes at which loops have some turns, too.
         fresh: symbols of sizes and numbers that values decide.
     """
@@ -71,6 +79,7 @@ class Environment(ShapeEnv):
         self.followed: dict[Any, Sequence[Any]] = {}
         self.has_longer_runs = False
         self.fresh: set[Any] = set()
+        self.iterations: dict[int, Any] = {}
 
     def add_fresh(self, symbol: Any, number: int) -> None:
         """Take a symbol that values decide, with the number that it has in this run."""

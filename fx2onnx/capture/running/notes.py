@@ -69,7 +69,6 @@ class Trace:
     name: str = ""  # of its graph, where an operator takes it as a function
     changed: frozenset[int] = frozenset()  # the inputs that it writes into
     loops: Sequence[Any] = ()
-    whiles: Sequence[Any] = ()  # loops that tests of values end
     values: int = 0  # the number of those that it was given
     answers: Sequence[tuple[int, str]] = ()  # values that it asked for and a file has as they are
 

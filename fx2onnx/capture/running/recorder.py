@@ -81,7 +81,6 @@ class Recorder(ProxyTorchDispatchMode):
         self.failed = ""  # the last error of torch's that the model was told of, and its line
         self.loops: Any = None  # tells turns apart, where there are any
         self._script, self.follower, self._scopes = script, follower, scopes
-        self.whiles = script.whiles
         self.settled, self.reads = Settled(), script.reads is not None  # `reads`: whether numbers that are read note what is asked of them
         self._kept: list[torch.Tensor] = []
         self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
@@ -123,6 +122,11 @@ class Recorder(ProxyTorchDispatchMode):
             raise self.refusal(STALE, CopyWritten)
         found = self._refs.get(id(tensor)) or self._by_layout.get(layout_of(tensor))
         return found if found is not None else self._constant(tensor)
+
+    def known_ref(self, tensor: torch.Tensor) -> Ref | None:
+        """Return where a tensor comes from; None of one that no call has made."""
+        found = self._refs.get(id(tensor))
+        return found if found is not None or tensor.layout != torch.strided else self._by_layout.get(layout_of(tensor))
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Return whether a call that was noted made this tensor, or it was there before."""
@@ -278,14 +282,17 @@ class Recorder(ProxyTorchDispatchMode):
 
     def _answered(self, tensor: torch.Tensor, said: bool) -> bool:
         """The answer to a test of a value, which is noted."""
-        if self.loops is not None:
-            raise self.refusal("a condition on a value is evaluated in a model with loops over a dynamic dimension,")
         ref = self.ref(tensor)
         answer, is_new = self._script.answer(self, tensor, ref, said)
         if not is_new:
             return answer
         row = Row(TEST, [ref], 1, [answer], False)
-        self.rows.append(row)
+        if self.loops is None:
+            self.rows.append(row)
+        else:
+            row.leaves = [self.loops.seen(ref)]
+            if not self.loops.take(row):
+                return answer
         if self.follower is not None:
             self._tell(self.follower, row)
         return answer
@@ -323,12 +330,16 @@ class Recorder(ProxyTorchDispatchMode):
 
     def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
         """Note a call that was made already, of an operator with graphs of its own."""
-        if self.loops is not None:
-            raise self.refusal(f"{op} is called in a model with loops over a dynamic dimension,")
+        if self.loops is not None and self.loops.stamp():
+            raise self.refusal(f"{op} is called in a loop over a dynamic dimension, or until a value,")
         leaves, spec = pytree.tree_flatten((args, {}))
         row = Row(op, [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes)
         row.made += [self._made(result, Ref("row", len(self.rows), part)) for part, result in enumerate(results)]
-        self.rows.append(row)
+        if self.loops is None:
+            self.rows.append(row)
+        else:
+            row.leaves = [self.loops.seen(leaf) if isinstance(leaf, Ref) else leaf for leaf in row.leaves]
+            self.loops.take(row)
         if self.follower is not None:
             self._tell(self.follower, row)
 

@@ -70,6 +70,17 @@ class LoopOnValue(CannotRun):
     place: Any
 
 
+class TestInLoop(CannotRun):
+    """An iteration of a loop that is rolled tests a value; runs can show which answers an iteration may give.
+
+    Attributes:
+        place: of the loop.
+    """
+
+    __test__ = False  # to pytest
+    place: Any
+
+
 class NotSettled(CannotRun):
     """What was taken for the same in every call is not: a further run takes nothing for it."""
 

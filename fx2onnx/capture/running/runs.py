@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -19,13 +20,16 @@ from .asked_by_libraries import asked_by_libraries, likely_asked
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .lines import Place
+from .loops.checks import check_after, shapes_of
 from .loops.places import Moving, Places, sizes_of_parts
 from .loops.replay import check_lengths, lengths, long_enough
+from .loops.shapes import Shape
 from .loops.turns import Loops
 from .notes import Trace, first_difference
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
-from .refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, PlainBool, PlainNumber, SeenByRunsAlone
+from .recorder import Recorder
+from .refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, PlainBool, PlainNumber, SeenByRunsAlone, TestInLoop
 from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .special_sizes import is_right_at, is_special
@@ -33,11 +37,12 @@ from .trace import Watch, trace
 from .unify import Arguments, Writer, error_of_other_calls
 from .value_runs import ValueRuns, pretended_at
 from .values_to_try import FEW, Values
-from .whiles import TRIED, TURNS, Whiles, check_turns
+from .whiles import Whiles
 
 FEWEST = 2  # runs beside the example's that an expression has to explain
 VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
+TRIED = (0, 1, 12)  # iterations of loops that values end, behind which the model goes on alike
 
 
 class Runs:
@@ -61,7 +66,6 @@ class Runs:
         reads: Reads = None,
         whiles: frozenset[Place] = frozenset(),
     ) -> None:
-        self.whiles = whiles
         self.model, self.axes, self.arguments, self.blocks = model, axes, arguments, blocks
         self.settling, self.answers, self.reads = settling, answers, reads
         self.settings: list[Setting] = []
@@ -70,16 +74,45 @@ class Runs:
         self.deliberate = ""  # what it raises by a statement of its own wherever it was refused
         self.small: list[tuple[Setting, str]] = []  # with ones, at which the model does something else, and what
         self.aside: list[Setting] = []  # with ones, at which it makes the same calls with other constants
-        self.loops = Moving()  # those that are rolled up
+        self.given = tuple(answers)
+        self.loops = Moving(whiles=whiles)  # those that are rolled up
         self.by_values = ValueRuns()
 
     def program(self) -> tuple[RunProgram, Exception | None]:
+        """Return the program that explains all runs, and what all of them raise. Where iterations of loops test values, runs tell how."""
+        try:
+            return self._program()
+        except TestInLoop:
+            if self.loops.shapes:
+                raise
+        runs = self._with_shapes()
+        found = runs.program()
+        self.answers, self.small = runs.answers, runs.small
+        return found
+
+    def _with_shapes(self) -> Runs:
+        """Return runs that know how iterations differ by tests of values, at sizes at which loops go each way after each other."""
+        loops = replace(self.loops, shapes=shapes_of(self._explored))
+        axes = long_enough(self.axes, loops.least) if loops.places else self.axes
+        if axes is not self.axes:
+            _know(axes)
+        runs = Runs(self.model, axes, self.arguments, self.blocks, self.settling, self.given, self.reads)
+        runs.loops = loops
+        return runs
+
+    def _explored(self, shapes: Mapping[Place, tuple[Shape, ...]]) -> Mapping[Place, Sequence[Shape]]:
+        """Return the shapes of the iterations of a run that goes these ways."""
+        loops = Loops(replace(self.loops, shapes=shapes), explores=True)
+        trace(self.model, self.axes.at(self.arguments, self.axes.example, 1), script=self._script(), watch=loops.watch)
+        return loops.shapes
+
+    def _program(self) -> tuple[RunProgram, Exception | None]:
         """Return the program that explains all runs, and what all of them raise.
 
         Raises:
             CannotRun: there is none.
         """
-        for setting in lengths(self.axes) if self.loops.places else self.axes.settings():
+        for setting in lengths(self.axes, self.loops.least) if self.loops.places else self.axes.settings():
             self._run(setting)
         if len(self.traces) < FEWEST:
             self.run_spare()
@@ -192,17 +225,20 @@ class Runs:
         reads = None if self.reads is None else tuple(map(id, self.reads))
         sizes = frozenset(self.axes.fresh.read)
         pretended = self.axes.conditions if self.axes.pretends else ()
-        return tuple(self.answers), reads, self.whiles, self.settling.has_one_answer, are_calls_as_written(), sizes, pretended
+        return tuple(self.answers), reads, self.loops.whiles, self.settling.has_one_answer, are_calls_as_written(), sizes, pretended
 
     def _check_whiles(self) -> None:
-        """Hold the turns of loops that values end against each other, in runs that have none, some and many."""
-        if not any(found.whiles for found in self.traces):
+        """Hold what follows loops that values end against what follows them behind no, few and many iterations."""
+        if not any(loop.may_end_early for found in self.traces for loop in found.loops):
             return
-        found: list[Trace] = []
-        for number in TRIED:
+        ways = [replace(self.loops, iterations=number) for number in TRIED] if self.loops.whiles else []
+        ways += [replace(self.loops, leave=False)] if any(shape.leaves for shapes in self.loops.shapes.values() for shape in shapes) else []
+        for way in (self.loops, *ways):
             arguments = self.axes.at(self.arguments, self.axes.example, 1)
-            found.append(trace(self.model, arguments, script=self._script(turns=number)))
-        check_turns(found)
+            found = trace(self.model, arguments, script=self._script(), watch=Loops(way).watch)
+            if way is self.loops:
+                usual = found
+            check_after(usual, found)
 
     def note_tests(self) -> None:
         """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
@@ -244,14 +280,13 @@ class Runs:
             if not self.loops.places:
                 known[self._way] = max(known.get(self._way, ()), writer.noted, key=len)
 
-    def _script(self, setting: Setting | None = None, turns: int = TURNS) -> Script:
+    def _script(self, setting: Setting | None = None) -> Script:
         pretended = pretended_at(self.axes, self.axes.example if setting is None else setting)
-        reads, sizes = None if self.loops.places else self.reads, frozenset(self.axes.fresh.read)
-        return Script(self.answers, reads, self.settling, Whiles(self.whiles, turns), sizes, pretended)
+        return Script(self.answers, self.reads, self.settling, Whiles(self.loops.whiles), frozenset(self.axes.fresh.read), pretended)
 
     def _watch(self, environment: Any = None) -> Watch:
         """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""
-        return Loops(self.loops, environment).watch if self.loops.places else self.blocks.noted
+        return Loops(self.loops, environment).watch if self.loops else self.blocks.noted
 
     def _run(self, setting: Setting) -> None:
         known = [*self.settings, *self.aside, *(special for special, _ in self.small)]
@@ -343,8 +378,9 @@ class Runs:
         ends = tried[0], tried[-1]
         for places, setting in zip((one, other), ends, strict=True):
             try:
-                script = Script(self.answers, settling=self.settling, whiles=Whiles(self.whiles))
-                trace(self.model, self.axes.at(self.arguments, setting), script=script, watch=places.watch)
+                script = Script(settling=self.settling, reads=self.reads, whiles=Whiles(self.loops.whiles))
+                watch = partial(_watch_both, places, Loops(Moving(whiles=self.loops.whiles))) if self.loops.whiles else places.watch
+                trace(self.model, self.axes.at(self.arguments, setting), script=script, watch=watch)
             except ToOnnxError:
                 raise
             except Exception:  # noqa: BLE001 - a size that the model does not take
@@ -365,8 +401,8 @@ class Runs:
         axes = long_enough(self.axes)
         axes.environment.has_longer_runs = True
         _know(axes)
-        runs = Runs(self.model, axes, self.arguments, self.blocks, self.settling)
-        runs.loops = loops
+        runs = Runs(self.model, axes, self.arguments, self.blocks, self.settling, self.given, self.reads)
+        runs.loops = replace(loops, whiles=self.loops.whiles)
         try:
             program, ended = runs.program()
             limits = check_lengths(program, self.model, self.axes)
@@ -396,6 +432,13 @@ class Runs:
             self._run(setting)
         if len(self.settings) == before:
             raise CannotRun(f"a size is ambiguous: several expressions match it at all sizes tried (last {self.axes.shown(setting)})")
+
+
+@contextmanager
+def _watch_both(places: Places, loops: Loops, recorder: Recorder) -> Iterator[None]:
+    """Watch where a model loops, with the loops that values end as short as runs have them."""
+    with places.watch(recorder), loops.watch(recorder):
+        yield
 
 
 def _know(axes: Axes) -> None:

@@ -17,7 +17,7 @@ from .whiles import Whiles
 aten = torch.ops.aten
 TEST = aten.is_nonzero.default  # how a test is noted, whatever asked for it
 READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
-MOST_TESTS = 256  # of one run
+MOST_TESTS = 4096  # of one run
 Pretended: TypeAlias = "Callable[[Sequence[Any], Any, Any], Any]"  # of the calls before, an operator, and what it gave
 Reads: TypeAlias = "Sequence[dict[str, Any]] | None"
 LOOP = "A loop whose number of iterations depends on a value needs torch.while_loop"
@@ -28,6 +28,7 @@ class Asked(Protocol):
 
     rows: list[Any]
     settled: Any
+    loops: Any
 
     def refusal(self, why: str) -> Exception:
         """Return the error for something that a run does not show, with the line."""
@@ -64,7 +65,7 @@ class Script:
         given: the first answers, whatever the values say.
         reads: the modules in which `int()` gives what `item()` does then, a number that notes its comparisons; none if both read values.
         settling: whether what follows from weights alone has one answer.
-        whiles: the loops that tests of values end, which have answers of their own.
+        whiles: finds loops that tests of values end.
         sizes: the places at which `item()` reads an integer as a size.
         pretended: gives results of calls other sizes, and numbers that are read other values.
     """
@@ -99,8 +100,11 @@ class Script:
             said: what the values say.
         """
         frame = outside(sys._getframe(1))
-        answer = self.whiles.answer(recorder, tensor, ref, frame)
+        answer, is_new = None, True
+        if recorder.loops is not None:
+            answer, is_new = recorder.loops.answer(ref, frame)
         if answer is None:
+            self.whiles.look(recorder, tensor, ref, frame)
             if (known := self.known(ref, recorder.rows)) is not None:
                 return known, False
             place = len(self.answers)
@@ -111,7 +115,7 @@ class Script:
             self.answers.append(answer)
         self.is_forced |= answer != said
         self.lines.append(line_of(frame))
-        return answer, True
+        return answer, is_new
 
 
 def is_test(func: Any, args: Sequence[Any]) -> bool:

@@ -92,8 +92,7 @@ def trace(
         _check_numbers_told_all(model, arguments, answers, recorder, script)
     returned = [recorder.seen(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, loops = frozenset(recorder.changed), recorder.loops.found if recorder.loops is not None else ()
-    answers, whiles = recorder.settled.answers, script.whiles.found
-    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=answers, whiles=whiles)
+    return Trace(recorder.rows, returned, spec, recorder.constants, changed=changed, loops=loops, answers=recorder.settled.answers)
 
 
 def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, recorder: Recorder, script: Script) -> None:

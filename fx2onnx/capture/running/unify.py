@@ -25,7 +25,7 @@ from .lines import line_in
 from .loops.checks import check_leaves, check_tests, is_counted
 from .loops.lists import every_turn, sizes_of_list
 from .loops.places import counted, ranges_by
-from .loops.rolling import rolled
+from .loops.rolling import State, rolled
 from .loops.turns import EVERY, Loop
 from .made_of_numbers import error_of_unequal_numbers, gives
 from .memory import Memory, check_end, check_no_number
@@ -172,7 +172,7 @@ class Writer:
         self._roll(trace)
         signature = signatures.ExportGraphSignature(self._specs + self._inputs, outputs)
         spec = CallSpec(pytree.tree_structure(self.arguments), trace.spec or NOTHING)
-        module = self._module(any(row.op is TEST or row.by_values for row in trace.rows))
+        module = self._module(bool(self.graph.find_nodes(op="call_function", target=TEST)) or any(row.by_values for row in trace.rows))
         changed = tuple(self._nodes[Ref("input", number)].name for number in sorted(trace.changed))
         return RunProgram(module, signature, self._persistent, self._constants, spec, self.arguments, changed)
 
@@ -185,10 +185,18 @@ class Writer:
     def _roll(self, trace: Trace) -> None:
         """Put one call in the place of the turns of each loop."""
         for loops in zip(trace.loops, *(other.loops for other in self.traces), strict=True):
-            if not self.sizes.give(turns := expression(loops[0].size), tuple(loop.turns for loop in loops)):
+            turns = expression(loops[0].size)
+            if turns is not None and not self.sizes.give(turns, tuple(loop.turns for loop in loops)):
                 raise CannotRun(f"the number of iterations of the loop at {loops[0].line} is not {self.axes.said(turns)} at other sizes")
-        check_tests(self.axes.environment, trace.loops, self.axes.ranges)
-        self.modules.update(rolled(self.graph, self._rows, trace, self.axes.environment, self.axes.said))
+        check_tests(self.axes.environment, [loop for loop in trace.loops if loop.size is not None], self.axes.ranges)
+        rolled(trace.loops, self._rows, State(self.graph, self.axes.environment, self.modules, self._known_node, {}, self.axes.said))
+
+    def _known_node(self, ref: Ref) -> torch.fx.Node | None:
+        """The node of what the run has noted, where there is one: a part of several results is read right behind these."""
+        if ref in self._nodes or ref.kind != "row":
+            return self._nodes.get(ref)
+        with self.graph.inserting_after(self._rows[int(ref.key)]):
+            return self._node(ref)
 
     def _module(self, has_tests: bool) -> torch.fx.GraphModule:
         if not has_tests:
@@ -323,8 +331,9 @@ class Writer:
     def _node(self, ref: Ref) -> torch.fx.Node:
         if ref.kind in EVERY and ref not in self._nodes:
             one = self._node(Ref("row", ref.key, ref.part))
-            self._nodes[ref] = self.graph.call_function(every_turn, (one, ref.kind))
-            self._nodes[ref].meta.update(one.meta, times=expression(self._recorder.loops.around(ref).size) - 1)
+            loop, listed = ref.turns[0]
+            self._nodes[ref] = self.graph.call_function(every_turn, (one, ref.kind, loop, listed))
+            self._nodes[ref].meta.update(one.meta, times=expression(self._recorder.loops.found[loop].size) - 1)
         if ref.kind == "constant" and ref not in self._nodes:
             return self._constant(ref)
         if ref not in self._nodes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -14,12 +14,15 @@ from ....build.values import expression
 from ...asked_at import source_line
 from ...guards import MOST, Range, is_implied
 from ...sizes_to_try import PROBES
-from ..lines import line_in
-from ..notes import Row, alike
-from ..refusal import CannotRun
+from ..lines import Place, line_in
+from ..notes import Ref, Row, Trace, alike
+from ..refusal import CannotRun, TestInLoop
 from ..sample import Setting, longest
-from .turns import Loop
+from .shapes import Shape
+from .turns import EVERY, Loop
 
+MOST_SHAPES = 4  # ways that the iterations of a loop go
+MOST_NESTED = 8  # loops that test values
 SIZES = (1, 2, 3, 5, 64, 1000, 4097)
 
 
@@ -41,7 +44,7 @@ def check_leaves(row: Row, others: Sequence[Row], settings: Sequence[Setting], l
             at = setting | {symbol: turns[symbols[symbol]] for symbol in used}
             for one, found, first in zip(row.leaves, leaves, other.leaves, strict=True):
                 is_counted = isinstance(one, sympy.Basic) and bool(one.free_symbols & used)
-                if found != (said := one.subs(at) if is_counted else first) and not alike(found, said):
+                if found != (said := (at[one] if one in at else one.subs(at)) if is_counted else first) and not alike(found, said):
                     raise CannotRun(
                         f"{row.op} takes {found} in one iteration and {first} in another at {line_in(row.line)}, "
                         "which the loop variable does not explain"
@@ -140,3 +143,96 @@ def _turns_to_try(
 
 def _numbers(turns: int, named: Collection[int]) -> list[int]:
     return sorted({number for number in (*PROBES, *named, turns - 2, turns - 1) if 1 <= number < turns})
+
+
+def shapes_of(explored: Callable[[Mapping[Place, tuple[Shape, ...]]], Mapping[Place, Sequence[Shape]]]) -> dict[Place, tuple[Shape, ...]]:
+    """Return the shapes that iterations of each loop may have, from runs that go one way in all iterations.
+
+    Args:
+        explored: returns what the iterations of a run do that answer so.
+
+    Raises:
+        CannotRun: there are too many.
+    """
+    first = {place: (shape,) for place, (shape, *_) in _ways(explored, {}).items()}
+    found: dict[Place, tuple[Shape, ...]] = {}
+    for place, (start,) in first.items():
+        known, todo = {start}, [(*start.answers[:i], True) for i, answer in enumerate(start.answers) if not answer]
+        while todo:
+            given = todo.pop()
+            shape = _ways(explored, first | {place: (Shape(given),)})[place][0]
+            todo += [(*shape.answers[:i], True) for i in range(len(given), len(shape.answers))]
+            known.add(shape)
+            if len(known) > MOST_SHAPES:
+                raise CannotRun(
+                    f"an iteration goes more than {MOST_SHAPES} ways, in the loop at {place[0].co_filename}:{place[0].co_firstlineno}"
+                )
+        found[place] = (*sorted((shape for shape in known if not shape.leaves), key=str), *(shape for shape in known if shape.leaves))
+    return found
+
+
+def _ways(explored: Callable[..., Any], shapes: Mapping[Place, tuple[Shape, ...]]) -> dict[Place, Sequence[Shape]]:
+    """The shapes of a run. A loop that tests values in one run alone is found by that one."""
+    for _ in range(MOST_NESTED):
+        try:
+            found: dict[Place, Sequence[Shape]] = explored(shapes)
+            return found
+        except TestInLoop as error:
+            shapes = {**shapes, error.place: (Shape(),)}
+    raise CannotRun(f"more than {MOST_NESTED} loops test values")
+
+
+def check_after(usual: Trace, other: Trace) -> None:
+    """Hold what a run does outside of loops that values end against what another one does that leaves them earlier or later.
+
+    Raises:
+        CannotRun: they differ.
+    """
+    loops, again = _loops_outside(usual), _loops_outside(other)
+    if len(loops) != len(again):
+        raise CannotRun(f"behind the loop at {loops[0].line} another loop comes for some values only")
+    pairs = list(zip(loops, again, strict=True))
+    line = next(loop.line for loop in usual.loops if loop.may_end_early)
+    rows, others = _rows_outside(usual), _rows_outside(other)
+    if [usual.rows[row].kind for row in rows] != [other.rows[row].kind for row in others]:
+        raise CannotRun(f"the loop at {line} cannot be exported as a Loop: the operators called after it differ between runs")
+    places = dict(zip(rows, others, strict=True))
+    leaves = [pair for row, same in places.items() for pair in zip(usual.rows[row].leaves, other.rows[same].leaves, strict=True)]
+    for one, found in (*leaves, *zip(usual.returned, other.returned, strict=False)):
+        if not _is_same(one, found, places, pairs):
+            raise CannotRun(f"the loop at {line} cannot be exported as a Loop: what is read after it differs between runs")
+    if usual.spec != other.spec or len(usual.returned) != len(other.returned):
+        raise CannotRun(f"the loop at {line} cannot be exported as a Loop: what the model returns differs between runs")
+
+
+def _loops_outside(trace: Trace) -> list[Loop]:
+    """The loops that are in no loop that a value ends."""
+    early = [loop for loop in trace.loops if loop.may_end_early or loop.is_cut]
+    return [loop for loop in trace.loops if not any(one is not loop and one.begin <= loop.begin and loop.end <= one.end for one in early)]
+
+
+def _rows_outside(trace: Trace) -> list[int]:
+    """The calls outside of loops that values end."""
+    inside = {
+        row
+        for loop in trace.loops
+        if loop.may_end_early or loop.is_cut
+        for row in range((loop.starts or [loop.end])[0], loop.end + loop.is_while)
+    }
+    return [row for row in range(len(trace.rows)) if row not in inside]
+
+
+def _is_same(one: Any, other: Any, places: Mapping[int, int], loops: Sequence[tuple[Loop, Loop]]) -> bool:
+    """Whether two calls take the same: made at the same place, or held by one variable after a loop."""
+    if not isinstance(one, Ref) or not isinstance(other, Ref):
+        return not isinstance(one, Ref) and not isinstance(other, Ref) and alike(one, other)
+    if one.kind in EVERY and (one.kind, one.turns) == (other.kind, other.turns):
+        number, listed = one.turns[0]
+        values, others = (loop.listed[listed] for loop in loops[number])
+        return values.keys() == others.keys() and all(_is_same(values[at], others[at], places, loops) for at in values)
+    if one.kind == "row" and int(one.key) in places:
+        if one._replace(key=places[int(one.key)]) == other:
+            return True
+    elif one.kind != "row" and one == other:
+        return True
+    return any(loop.last.get(name) == one and again.last.get(name) == other for loop, again in loops for name in loop.last)

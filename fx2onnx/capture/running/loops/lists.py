@@ -23,9 +23,13 @@ JOINS = (aten.stack.default, aten.cat.default, aten.hstack.default, *OF_LINES)
 MEMORY = count(-1, -1)  # of what no run has made
 
 
-def every_turn(value: Any, kind: str) -> Any:
-    """Stand, in a list, for the value that each turn but the first has added to it; it is never called."""
-    raise NotImplementedError(f"{value} of {kind}")
+def every_turn(value: Any, kind: str, loop: int, listed: int) -> Any:
+    """Stand, in a list, for the value that each turn but the first has added to it; it is never called.
+
+    Args:
+        loop: the number of the loop, and `listed` that of such a list of it.
+    """
+    raise NotImplementedError(f"{value} of {kind}, {listed} of {loop}")
 
 
 def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
@@ -106,18 +110,18 @@ class Listed:
     """A `stack`, `cat` or the like of a list to which every turn has added a value.
 
     Args:
-        first: the first turn, where the loop has it inside.
-        stacked: what the loop returns of all its turns.
+        firsts: what the first turn adds, by list, where the loop has it inside.
+        stacked: what the loop returns of all its turns, by list.
     """
 
-    def __init__(self, reader: Node, first: Turn | None, third: Turn, stacked: Mapping[Key, Node]) -> None:
-        self.reader, self.first, self.third, self.stacked = reader, first, third, stacked
+    def __init__(self, reader: Node, firsts: Mapping[Any, Node], stacked: Mapping[Any, Node]) -> None:
+        self.reader, self.firsts, self.stacked = reader, firsts, stacked
         self.parts, self.dim, self.stacks = _parts_and_axis(reader)
         self.value = reader.meta["val"]
         self.added = Inserted(reader.graph, reader)
 
-    def rewrite(self) -> None:
-        """Put calls in its place that read all values as one.
+    def rewrite(self) -> Node:
+        """Put calls in its place that read all values as one; return the last of them.
 
         Raises:
             CannotRun: it is another operator.
@@ -135,6 +139,7 @@ class Listed:
         whole.meta.update(self.reader.meta, val=Described.of(self.value.sizes, self.value.dtype, whole.meta["val"].memory))
         self.reader.replace_all_uses_with(whole)
         self.reader.graph.erase_node(self.reader)
+        return whole
 
     def _whole(self) -> Node:
         """All values, one after the other: what is stacked along the first axis."""
@@ -146,21 +151,16 @@ class Listed:
             sizes, dim = [sizes[dim], *sizes[:dim], *sizes[dim + 1 :]], 0
         return self.added.add(aten.cat.default, (pieces, dim), fresh(Described.of(sizes, self.value.dtype, 0)))
 
-    def _every(self, place: int) -> Key | None:
+    def _every(self, place: int) -> Any:
         part: Any = self.parts[place] if 0 <= place < len(self.parts) else None
-        return self.third.key(part.args[0]) if part is not None and part.target is every_turn else None
+        return list_of(part) if part is not None and list_of(part) in self.stacked else None
 
     def _kind(self, place: int) -> Any:
         return self.parts[place].args[1]
 
     def _is_covered(self, place: int) -> bool:
         """Whether this is the value of the first turn, beside those of all others, of a loop that has the first turn inside."""
-        key = self.first.key(self.parts[place]) if self.first is not None else None
-        if key is None:
-            return False
-        return (self._every(place + 1) == key and self._kind(place + 1) == "every") or (
-            self._every(place - 1) == key and self._kind(place - 1) == "flipped"
-        )
+        return is_covered(self.parts, place, self.firsts)
 
     def _piece(self, place: int) -> Node:
         key = self._every(place)
@@ -171,7 +171,7 @@ class Listed:
             return self.added.add(aten.unsqueeze.default, (part, 0), value) if self.stacks else part
         node, (first, *rest) = self.stacked[key], self.stacked[key].meta["val"].sizes
         beside = place - 1 if self._kind(place) == "every" else place + 1
-        if self.first is not None and not (0 <= beside < len(self.parts) and self._is_covered(beside)):
+        if key in self.firsts and not (0 <= beside < len(self.parts) and self._is_covered(beside)):
             node, first = self.added.add(aten.slice.Tensor, (node, 0, 1, 2**63 - 1), _fresh_of(node, (first - 1, *rest))), first - 1
         if self._kind(place) == "flipped":
             node = self.added.add(aten.flip.default, (node, [0]), _fresh_of(node, (first, *rest)))
@@ -200,13 +200,19 @@ def _fresh_of(node: Node, sizes: Sequence[Size]) -> Described:
     return Described.of(sizes, node.meta["val"].dtype, next(MEMORY))
 
 
-def listed_beside_every(user: Node, node: Node, first: Turn, third: Turn) -> bool:
-    """Return whether a node is read in lists only, beside the values that all further turns have made in the same place."""
-    if user.target not in JOINS:
-        return False
-    parts: Any = user.args[0]
-    for place, part in enumerate(parts):
-        beside = [parts[at] for at in (place - 1, place + 1) if 0 <= at < len(parts)]
-        if part is node and not any(other.target is every_turn and third.key(other.args[0]) == first.key(node) for other in beside):
-            return False
-    return True
+def list_of(part: Node) -> Any:
+    """Return the loop and the list of what stands for values of all turns; None of another node."""
+    return part.args[2:] if part.target is every_turn else None
+
+
+def is_covered(parts: Sequence[Node], place: int, firsts: Mapping[Any, Node]) -> bool:
+    """Return whether a part of a list is what the first turn has added, beside what all others have."""
+    sides = ((place + 1, "every"), (place - 1, "flipped"))
+    beside = [parts[at] for at, kind in sides if 0 <= at < len(parts) and parts[at].args[1:2] == (kind,)]
+    return any(firsts.get(list_of(part)) is parts[place] for part in beside if part.target is every_turn)
+
+
+def is_listed_first(user: Node, node: Node, firsts: Mapping[Any, Node]) -> bool:
+    """Return whether a node is read in a list only, as what the first turn has added."""
+    parts: Any = user.args[0] if user.target in JOINS else ()
+    return bool(parts) and all(is_covered(parts, place, firsts) for place, part in enumerate(parts) if part is node)

@@ -24,6 +24,7 @@ from ..lines import Place, is_within_torch, outside, place_of
 from ..notes import Row, Trace, plain
 from ..recorder import Recorder
 from ..sample import Setting
+from .shapes import Shape, schedule
 
 RANGE, LEN, ENUMERATE = range, len, enumerate
 UNBINDS = (torch.Tensor.unbind, torch.unbind)
@@ -71,11 +72,28 @@ class Moving:
         places: of all such loops.
         in_parts: of those with a turn for each part of an axis, the last of which may be shorter.
         strides: by how many elements loops go along a moving axis, the longest of several, by the size of that axis.
+        whiles: the tests of values that end loops.
+        shapes: how iterations may differ, by the place of their loop, where they test values.
+        iterations: how many loops have that values end, if not as many as show how they go.
+        leave: whether loops are left early that may be.
     """
 
     places: frozenset[Place] = frozenset()
     in_parts: frozenset[Place] = frozenset()
     strides: Mapping[sympy.Symbol, int] = field(default_factory=dict)
+    whiles: frozenset[Place] = frozenset()
+    shapes: Mapping[Place, tuple[Shape, ...]] = field(default_factory=dict)
+    iterations: int | None = None
+    leave: bool = True
+
+    @property
+    def least(self) -> int:
+        """How many iterations loops have at least in a run that shows how they go."""
+        return max((len(schedule(shapes)) + 3 for shapes in self.shapes.values()), default=0)
+
+    def __bool__(self) -> bool:
+        """Whether there is any loop to roll."""
+        return bool(self.places or self.whiles)
 
     @classmethod
     def between(cls, one: Places, other: Places, settings: Sequence[Setting], units: Mapping[sympy.Symbol, int]) -> Moving:

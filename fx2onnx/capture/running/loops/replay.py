@@ -21,42 +21,54 @@ from ..program import RunProgram
 from ..recorder import SEED
 from ..refusal import CannotRun
 from ..sample import Axes, Setting
+from ..script import TEST
 
 FEW = (1, 2, 3, 6)
+LEAST = 12  # iterations of loops that are rolled
+LEAST_OF_SEVERAL = 8  # since loops inside loops multiply
 FURTHEST = 70
+FURTHEST_OF_SEVERAL = 12
 NONE = 0
-LEAST = 12
 LONG = 50
+LONG_OF_SEVERAL = 20
 NOTHING_TO_READ = "the exported model fails: the first iteration of a loop has no value to read, or a number has no value"
 REFUSED = (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError)  # the last three: of a size, as the root of one below 0
 PARTS = 5  # turns over parts of an axis, the fourth of which is like the third
 
 
-def long_enough(axes: Axes) -> Axes:
+def long_enough(axes: Axes, least: int = 0) -> Axes:
     """Return the same axes with an example at which a loop along any of them has some turns."""
-    some = {symbol: least + i for i, (symbol, least) in enumerate(_some_turns(axes).items())}
+    some = {symbol: size + i for i, (symbol, size) in enumerate(_some_turns(axes, least).items())}
     return replace(axes, example=axes.within({symbol: max(size, some[symbol]) for symbol, size in axes.example.items()}))
 
 
-def lengths(axes: Axes) -> Iterator[Setting]:
+def lengths(axes: Axes, most: int = 0) -> Iterator[Setting]:
     """Yield the settings at which loops are run: those of any module but the least, and a long one."""
-    least = axes.within(_some_turns(axes))
-    longer = long_enough(axes)
+    least = axes.within(_some_turns(axes, most))
+    longer = long_enough(axes, most)
     for setting in (*reversed(longer.spare()), *longer.settings()):
         if all(size >= least[symbol] for symbol, size in setting.items()):
             yield setting
-    some = _some_turns(axes)
+    some = _some_turns(axes, most)
     further = {symbol: size + axes.units.get(symbol, 1) for symbol, size in some.items()}
-    long = {symbol: 2 * size for symbol, size in some.items()} if axes.units else dict.fromkeys(axes.example, LONG)
+    long = (
+        {symbol: 2 * size for symbol, size in some.items()}
+        if axes.units
+        else dict.fromkeys(axes.example, max(LONG if len(axes.example) == 1 else LONG_OF_SEVERAL, 2 * most))
+    )
     for sizes in (further, long) if axes.units else (long,):
         yield axes.within({symbol: size + 2 * i for i, (symbol, size) in enumerate(sizes.items())})
 
 
-def _some_turns(axes: Axes) -> Setting:
+def _some_turns(axes: Axes, least: int) -> Setting:
     """Sizes of some turns. Where one axis is known to be taken in parts, it is long, so the others are short."""
     if not axes.units:
-        return dict.fromkeys(axes.example, LEAST)
-    return {symbol: PARTS * axes.units.get(symbol, 1) for symbol in axes.example}
+        return dict.fromkeys(axes.example, max(least, LEAST if len(axes.example) == 1 else LEAST_OF_SEVERAL))
+    return {symbol: max(PARTS, least) * axes.units.get(symbol, 1) for symbol in axes.example}
+
+
+class OtherSide(Exception):
+    """A test of a value comes out another way than on the path that a graph shows."""
 
 
 class Replay(torch.fx.Interpreter):
@@ -76,14 +88,16 @@ class Replay(torch.fx.Interpreter):
 
     def run_node(self, n: torch.fx.Node) -> Any:
         """Make a call; a loop without any turn returns what it is given, and lists as empty as their sizes say."""
+        if n.target is TEST and bool(self.fetch_args_kwargs_from_env(n)[0][0]) is not n.meta["val"]:
+            raise OtherSide
         if n.target is torch.ops.higher_order.cond:
             holds, *sides, given = self._plain(self.fetch_args_kwargs_from_env(n)[0])
             return Replay(sides[0 if holds else 1], self._numbers).run(*given)
         if n.target is not turns:
             return self._bound(n, super().run_node(n))
-        body, number, first, carried, extra = self._plain(self.fetch_args_kwargs_from_env(n)[0])
-        if number > 0:
-            return turns(lambda *given: Replay(body, self._numbers).run(*given), number, first, carried, extra)
+        body, number, first, carried, extra, goes_on = self._plain(self.fetch_args_kwargs_from_env(n)[0])
+        if (number is None or number > 0) and (goes_on is None or bool(goes_on)):
+            return turns(lambda *given: Replay(body, self._numbers).run(*given), number, first, carried, extra, goes_on)
         rows = n.meta["val"][len(carried) :]
         return [*carried, *(torch.empty([max(size, 0) for size in self._plain(value.sizes)], dtype=value.dtype) for value in rows)]
 
@@ -118,7 +132,10 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
             wanted = _leaves(model(*arguments[0], **arguments[1]))
         except Exception:  # noqa: BLE001 - a size that the model does not take
             continue
-        found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
+        try:
+            found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
+        except OtherSide:
+            continue
         if found is None and NONE in setting.values():
             limits = (f"at {axes.shown(setting)}, which the model accepts, {NOTHING_TO_READ}",)
             continue
@@ -151,9 +168,11 @@ def has_loops(program: RunProgram) -> bool:
 
 def _settings(program: RunProgram, axes: Axes) -> Iterator[Setting]:
     """Yield sizes at which loops have few turns: none, and the least and the largest at which any has no, one or two."""
-    counts = [node.args[1] + node.args[2] for node in program.graph.find_nodes(op="call_function", target=turns)]
+    calls = program.graph.find_nodes(op="call_function", target=turns)
+    counts = [node.args[1] + node.args[2] for node in calls if node.args[1] is not None]
     few: dict[Any, list[int]] = {}
-    for size in sorted({*range(1, FURTHEST), *(n * unit + end for unit in axes.units.values() for n in FEW for end in (-1, 0, 1))}):
+    furthest = FURTHEST if len(axes.example) == 1 else FURTHEST_OF_SEVERAL
+    for size in sorted({*range(1, furthest), *(n * unit + end for unit in axes.units.values() for n in FEW for end in (-1, 0, 1))}):
         numbers = [int(sympy.sympify(count).subs(dict.fromkeys(axes.example, size))) for count in counts]
         few.setdefault(tuple(min(max(number, 0), 3) for number in numbers), []).append(size)
     sizes = sorted({*FEW, *(sizes[end] for sizes in few.values() for end in (0, -1))})

@@ -144,6 +144,13 @@ def two_sizes(m: Any, x: Tensor) -> Tensor:
     return torch.stack([x[t] * x.shape[0] + torch.softmax(x @ x[t], 0) @ x for t in reversed(range(x.shape[0] // 2 + 1))])
 
 
+def turns_back(m: Any, x: Tensor) -> Tensor:
+    a, b = torch.zeros(4), torch.ones(4)
+    for row in x:
+        a, b = b, a + b * row
+    return b
+
+
 TAKEN: dict[str, Forward] = {
     "for row in x": each_row,
     "a cell by hand": cell_by_hand,
@@ -165,6 +172,7 @@ TAKEN: dict[str, Forward] = {
     "the row before": lambda m, x: torch.stack([x[t] - x[t - 1] for t in range(x.shape[0])]),
     "windows": lambda m, x: torch.stack([x[t : t + 1].mean(0) * (t % 3) for t in range(0, x.shape[0], 1)]),
     "every second": lambda m, x: torch.stack([x[t] / (t + 1) for t in range(0, x.shape[0], 2)]),
+    "two turns back": turns_back,
     "unbind": lambda m, x: torch.stack([column * 0.9**t for t, column in enumerate(x.T.unbind(1))], dim=-1),
 }
 
@@ -198,13 +206,6 @@ def left_at_once(m: Any, x: Tensor) -> Tensor:
     for row in x:  # noqa: B007 - it is read after the loop
         break
     return row * 1
-
-
-def turns_back(m: Any, x: Tensor) -> Tensor:
-    a, b = torch.zeros(4), torch.ones(4)
-    for row in x:
-        a, b = b, a + b * row
-    return b
 
 
 def growing(m: Any, x: Tensor) -> Tensor:
@@ -293,7 +294,6 @@ REFUSED: dict[str, tuple[Forward, str]] = {
         lambda m, x: sum(x[t] * [*map(float, range(200))][t] for t in range(x.shape[0])),
         "in one iteration|is specialised to",
     ),
-    "two turns back": (turns_back, "reads a value of iteration 2 instead of the previous one"),
     "a value that grows": (growing, "aten.cat.default is not called in iteration 4 as in the previous one"),
     "more and more rows": (lambda m, x: torch.stack([x[: t + 1].mean(0) for t in range(x.shape[0])]), "is not called in iteration"),
     "another number of turns in each turn": (
@@ -308,7 +308,7 @@ REFUSED: dict[str, tuple[Forward, str]] = {
     "its number after it": (number_read_later, "the loop variable is read after its loop, at " + HERE),
     "the one before the last": (
         lambda m, x: [row * 2 for row in x][-2],
-        "a value made only in iteration .* of the loop at .* is read after it",
+        "a value of one iteration is read after the loop",
     ),
     "another operator on a list": (
         lambda m, x: torch.dstack([row * 2 for row in x]),
