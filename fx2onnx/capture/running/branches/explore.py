@@ -8,14 +8,16 @@ import torch
 
 from ..notes import alike
 from ..refusal import CannotRun
-from .combinations import covering
+from .combinations import ALL, covering
 from .events import PathEvents, Use
 from .paths import BRANCHES, MOST_ENDED, Path, every_path, refusal_of_paths, test_lines
 from .phi import Made, Phis
+from .stale import first_stale
 from .tree import Block, Call, Fork, Tree
 
 Run = Callable[[Sequence[bool]], Path]
 ROUNDS = 3  # of combinations, while those of one tell more than was known
+MOST_WANTED = 32  # times that paths are run because others do not tell enough
 REALIGNED = 3  # runs until the tests behind an arm are answered as they were behind the other
 
 
@@ -65,12 +67,23 @@ class Exploration:
         if first is None:
             return [*self._ended.values()]
         self._insert(first)
+        while True:
+            self._flip_all()
+            phis = self._check_combinations()
+            if (stale := first_stale(self._tree, phis)) is None:
+                return [*self._paths, *self._ended.values()]
+            self._tree.widen(*stale)
+
+    def _flip_all(self) -> None:
+        """Answer each test both ways.
+
+        Raises:
+            CannotRun: there are too many ways through the program.
+        """
         while (test := next((test for test in self._last_first() if not test.is_closed), None)) is not None:
             self._flip(test)
             if self._tree.width() > BRANCHES:
                 raise refusal_of_paths([*self._paths, *self._ended.values()], sum(1 for _ in self._last_first()))
-        self._check_combinations()
-        return [*self._paths, *self._ended.values()]
 
     def _last_first(self) -> list[Call]:
         return [*self._tree.one_sided()][::-1]
@@ -120,33 +133,64 @@ class Exploration:
             path = self._with_answers(answers, least)
         return path
 
-    def _check_combinations(self) -> None:
-        """Run some combinations of answers, and take what they tell.
+    def _check_combinations(self) -> Phis:
+        """Run some combinations of answers, and return what all paths tell.
 
         Raises:
             NotJoined: they make other calls than those that are known, or different ones in every round.
         """
         for number in range(ROUNDS):
-            phis = Phis(self._tree)
-            if self._tried(phis, number) and not phis.missing:
-                return
-            if Phis(self._tree).missing:
-                raise NotJoined("combinations of answers do not tell where a tensor comes from")
-        raise NotJoined("combinations of answers tell more each time")
+            phis = self._told()
+            forks = dict(self._forks(self._tree.root, {}))
+            places = {fork: place for place, fork in enumerate(forks)}
+            needs = [{places[other]: answer for other, answer in around.items()} for around in forks.values()]
+            if not sum([self._adds(phis, dict(zip(forks, row, strict=True))) for row in covering(needs, number)]):
+                return self._told()
+        if len(forks) > ALL:
+            raise NotJoined("combinations of answers tell more each time")
+        return self._told()
 
-    def _tried(self, phis: Phis, number: int) -> bool:
-        """Run combinations of answers that were not run; return whether all of them do what was known before."""
-        forks = [item for block in self._tree.blocks() for item in block if isinstance(item, Fork)]
-        is_known = True
-        for row in covering(len(forks), number):
-            answers = self._answers(dict(zip(forks, row, strict=True)), self._tree.root)
-            if any(path.answers == answers for path in self._paths):
-                continue
-            path = self._with_answers(answers)
-            if path.ended is not None or path.answers != answers or self._insert(path):
-                raise NotJoined("a combination of answers leads to other calls")
-            is_known &= self._is_as_known(phis, len(self._paths) - 1)
-        return is_known
+    def _told(self) -> Phis:
+        """What the paths tell of where tensors come from, with those run that are missing for it.
+
+        Raises:
+            NotJoined: that does not end.
+        """
+        for _ in range(MOST_WANTED):
+            phis, before = Phis(self._tree), len(self._paths)
+            for fork, path in phis.wanted:
+                self._adds(phis, self._other_way(fork, path))
+            if len(self._paths) == before:
+                break
+        if not phis.missing:
+            return phis
+        raise NotJoined("the answers to tests do not tell where a tensor comes from")
+
+    def _other_way(self, fork: Fork, path: int) -> dict[Fork, bool]:
+        """The decisions of a path, but for one."""
+        decisions: dict[Fork, bool] = {}
+        for other, _ in self._forks(self._tree.root, {}):
+            answers = (self._tree.answer(other, number) for number in (path, *self._tree.lines))
+            decisions[other] = next(answer for answer in answers if answer is not None)
+        return {**decisions, fork: not decisions[fork]}
+
+    def _forks(self, block: Block, around: dict[Fork, bool]) -> Iterator[tuple[Fork, dict[Fork, bool]]]:
+        """Yield the forks, and how those around each are decided."""
+        for item in block:
+            if isinstance(item, Fork):
+                yield item, around
+                for answer, arm in item.arms.items():
+                    yield from self._forks(arm, {**around, item: answer})
+
+    def _adds(self, phis: Phis, decisions: dict[Fork, bool]) -> bool:
+        """Run a combination of answers, unless it was run; return whether it tells what was not known before."""
+        answers = self._answers(decisions, self._tree.root)
+        if any(path.answers == answers for path in self._paths):
+            return False
+        path = self._with_answers(answers)
+        if path.ended is not None or path.answers != answers or self._insert(path):
+            raise NotJoined("a combination of answers leads to other calls")
+        return not self._is_as_known(phis, len(self._paths) - 1)
 
     def _answers(self, decisions: dict[Fork, bool], block: Block) -> tuple[bool, ...]:
         """The answers of a path that decides the forks so."""

@@ -25,6 +25,7 @@ from .events import Event, PathEvents, Use, are_equal_sizes, gives, kind_of
 from .paths import Path
 from .phi import Phi, Phis, Value
 from .scope import Node, Scope
+from .stale import first_stale
 from .tree import Block, Call, Fork, Tree
 
 aten = torch.ops.aten
@@ -99,19 +100,31 @@ class Joined:
             CannotRun: no tests explain them.
         """
         with suppress(CannotRun):
-            tree = self._with_joins(True)
-            if not (phis := Phis(tree)).missing:
-                return tree, phis
-        tree = self._with_joins(False)
-        if (phis := Phis(tree)).missing:
-            raise CannotRun("two runs of the model call the same operators with other tensors, and no condition explains it")
-        return tree, phis
+            return self._with_joins(True)
+        return self._with_joins(False)
 
-    def _with_joins(self, joins: bool) -> Tree:
+    def _with_joins(self, joins: bool) -> tuple[Tree, Phis]:
         tree = Tree(joins)
         for number, path in enumerate(self._paths):
             tree.insert(number, PathEvents(path, self._constants))
-        return tree
+        while (stale := first_stale(tree, phis := self._phis_of(tree))) is not None:
+            tree.widen(*stale)
+        self._check_closed(tree)
+        return tree, phis
+
+    def _phis_of(self, tree: Tree) -> Phis:
+        phis = Phis(tree)
+        if phis.missing:
+            raise CannotRun("two runs of the model call the same operators with other tensors, and no condition explains it")
+        return phis
+
+    def _check_closed(self, tree: Tree) -> None:
+        """Refuse a test of which one side is known and the other one was not seen to raise."""
+        for test in tree.one_sided():
+            line, number = tree.lines[test.chosen], test.events[test.chosen]
+            other = (*line.answers_before(number), not line.events[number].answer)
+            if not any(path.answers[: len(other)] == other for path in self._ended):
+                raise CannotRun(f"one side of the condition at {line_in(line.events[number].node.meta['stack_trace'])} was not run")
 
     def _note_limits(self) -> None:
         """Note the tests whose one side only raises: the first answer of each path that raises which no other path gives."""

@@ -38,10 +38,12 @@ class Phis:
         leaves: of each call, by place.
         results: tensors that are returned, by number.
         missing: places of which the paths do not tell what they take.
+        wanted: forks that a path would have to take the other way, as another one goes on, to tell it.
     """
 
     def __init__(self, tree: Tree) -> None:
         self._tree, self._where = tree, tree.where()
+        self.wanted: set[tuple[Fork, int]] = set()
         self._writes: dict[tuple[int, int], frozenset[int]] = {}
         self.leaves: dict[Call, dict[int, Value]] = {}
         self.results: dict[int, Value] = {}
@@ -50,7 +52,7 @@ class Phis:
             fork.phis.clear()
         places = [*self._places(tree.root, ())]
         for is_last in (False, True):  # what only some paths tell is told by what others say of the same fork
-            self._guesses = is_last
+            self._guesses, self.wanted = is_last, set()
             self.missing = [place for place, uses, stops in places if not self._resolve_place(place, uses, stops)]
 
     @cached_property
@@ -131,6 +133,7 @@ class Phis:
             if taken and ends[answer] is None:
                 return None
         if None in ends.values():
+            self.wanted.add((fork, next(iter(uses))))
             return self._guess(fork, ends)
         if ends[True] == ends[False] and not is_forced:
             return ends[True]
@@ -150,11 +153,12 @@ class Phis:
         return not inside.isdisjoint(one.by for one in found) or any(self._is_written(fork, *pair) for pair in pairs)
 
     def _is_written(self, fork: Fork, made: Made, path: int) -> bool:
-        written = self._written(fork, path)
-        if not written or (isinstance(made.by, Call) and path not in made.by.events):
+        """Whether a path writes inside a fork into the memory of a tensor, where it has that tensor."""
+        line, written = self._tree.lines[path], self._written(fork, path)
+        source = made.by.events.get(path) if isinstance(made.by, Call) else made.by
+        if not written or source is None or (isinstance(source, str) and source not in line.inputs):
             return False
-        source = made.by.events[path] if isinstance(made.by, Call) else made.by
-        return self._tree.lines[path].memory(Use(source, made.part)) in written
+        return line.memory(Use(source, made.part)) in written
 
     def _written(self, fork: Fork, path: int) -> frozenset[int]:
         """The memory that a path writes into inside a fork."""

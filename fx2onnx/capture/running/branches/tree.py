@@ -213,17 +213,17 @@ class Tree:
         return found
 
     def _arm_backwards(self, fork: Fork, path: int, end: int, least: int) -> list[tuple[Call, int]] | None:
+        """Return the calls of the arm of a fork that the path takes: of two that may be, as of `a and b`, the one with more calls."""
         events = self.lines[path].events
+        found: list[list[tuple[Call, int]]] = []
         for answer, arm in fork.arms.items():
             if fork.test is not None and self.lines[path].side_of(fork.test) is not answer:
                 continue
             pairs = self._backwards(path, arm, end, least)
-            if pairs is None:
-                continue
-            before = end - len(pairs) - 1
-            if fork.test is not None or (before >= least and events[before].answer is answer):
-                return pairs
-        return None
+            before = end - len(pairs or ()) - 1
+            if pairs is not None and (fork.test is not None or (before >= least and events[before].answer is answer)):
+                found.append(pairs)
+        return max(found, key=len, default=None)
 
     def _may_be(self, call: Call, path: int, number: int, is_forked: bool) -> bool:
         """Whether an event may be a call of the program, whatever tensors it takes."""
@@ -236,6 +236,31 @@ class Tree:
             item = aligned[bad].level, aligned[bad].at
             aligned = [found for found in aligned[:bad] if (found.level, found.at) != item]
         return aligned
+
+    def widen(self, fork: Fork, call: Call | None) -> None:
+        """Let the arms of a fork reach behind a call, or to the end of the program."""
+        stops = self._stops(fork, self.root)
+        assert stops is not None
+        for level, (block, at, _) in enumerate(stops):
+            place = next((place for place in range(at + 1, len(block)) if call in self.calls(block[place : place + 1])), None)
+            if place is not None or call is None:
+                until = len(block) if place is None else place + 1
+                self._widen(stops[: level + 1], until)
+                for inner in range(level + 1, len(stops)):
+                    self._widen(stops[: inner + 1], len(stops[inner].block))
+                return
+        raise AssertionError
+
+    def _stops(self, fork: Fork, block: Block) -> list[Stop] | None:
+        """The place of a fork."""
+        for at, item in enumerate(block):
+            if item is fork:
+                return [Stop(block, at)]
+            if isinstance(item, Fork):
+                for answer, arm in item.arms.items():
+                    if (found := self._stops(fork, arm)) is not None:
+                        return [Stop(block, at, answer), *found]
+        return None
 
     def _widen(self, stops: Sequence[Stop], until: int) -> None:
         """Move the items behind a fork, up to one, into both of its arms."""
