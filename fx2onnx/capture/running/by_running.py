@@ -24,8 +24,9 @@ from .arguments import check_arguments
 from .as_written import calls_as_written
 from .asked_by_libraries import is_of_library
 from .branches.empty import with_empty
+from .branches.explore import paths_of_values
 from .branches.joined import Joined
-from .branches.paths import Path, check_changed_inputs, every_path
+from .branches.paths import Path, check_changed_inputs
 from .branches.regions import Regions
 from .broadcast import paths_of
 from .ends import ends_kept
@@ -163,7 +164,7 @@ def _rolled_up(path: Callable[[frozenset[Place], Sequence[bool]], Path]) -> list
     places: frozenset[Place] = frozenset()
     while True:
         try:
-            return every_path(partial(path, places))
+            return paths_of_values(partial(path, places))
         except LoopOnValue as error:
             if error.place in places:
                 raise

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import count
 from typing import Any
 
@@ -14,19 +14,21 @@ import torch
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, OutputKind, OutputSpec
 from torch.utils import _pytree as pytree
 
-from ....build.values import Size, at_sizes, expression
+from ....build.values import Size
 from ....errors import first_sentence
 from ..lines import line_in
-from ..notes import alike, equal
+from ..notes import alike
 from ..program import Described, RunProgram, argument_of
 from ..refusal import CannotRun
 from ..sample import Axes, environment_of
-from ..script import TEST
+from .events import Event, PathEvents, Use, are_equal_sizes, gives, kind_of
 from .paths import Path
-from .scope import Inner, Node, Scope, is_wanted
+from .phi import Phi, Phis, Value
+from .scope import Node, Scope, is_wanted
+from .stale import first_stale
+from .tree import Block, Call, Fork, Tree
 
 aten = torch.ops.aten
-SIZE = (int, sympy.Basic)
 
 
 class Joined:
@@ -43,15 +45,17 @@ class Joined:
     def __init__(self, paths: Sequence[Path], axes: Axes) -> None:
         self.branches: dict[str, None] = {}
         self.limits: dict[str, None] = {}
-        paths = sorted(paths, key=lambda path: len(path.axes.fixed))
-        self._paths, self._axes = paths, axes
+        self._paths = [path for path in paths if path.ended is None]
+        self._ended = [path for path in paths if path.ended is not None]
+        self._axes = axes
         self._untested = environment_of(axes.example, axes.names)  # that of the runs may hold two sizes to be equal by now
-        self._calls = [[node for node in path.program.graph.nodes if node.op == "call_function"] for path in paths]
-        self._nodes: list[dict[Node, Node]] = [{} for _ in paths]  # of a path, and what is the same in the program
-        self._memory: list[dict[int, int]] = [{} for _ in paths]
+        self._made: dict[Call, Node] = {}
+        self._outputs: dict[Fork, list[Node]] = {}
+        self._inputs: dict[str, Node] = {}
+        self._memory: dict[tuple[int, int], int] = {}  # of what a call of a path makes, and that in the program
         self._new = count()
-        self._unnamed: dict[tuple[int, int], sympy.Symbol] = {}  # of a result, and the axis
         self._constants: dict[str, torch.Tensor] = {}
+        self._unnamed = count()
         self._specs: list[InputSpec] = []
 
     def program(self) -> RunProgram:
@@ -60,18 +64,23 @@ class Joined:
         Raises:
             CannotRun: sides return what no file can return of either, or all of them raise.
         """
-        first = next((path for path in self._paths if path.ended is None), None)
-        if first is None:
-            raise CannotRun(f"the model raises an error for all values: {_raised(self._paths[0])}")
-        if self._paths[0].axes.fixed:
-            raise CannotRun(f"the model accepts only these sizes: {', '.join(path.axes.shown(path.axes.fixed) for path in self._paths)}")
+        if not self._paths:
+            raise CannotRun(f"the model raises an error for all values: {_raised(self._ended[0])}")
+        general = min((*self._paths, *self._ended), key=lambda path: len(path.axes.fixed))
+        if general.axes.fixed:
+            sizes = ", ".join(path.axes.shown(path.axes.fixed) for path in self._paths)
+            raise CannotRun(f"the model accepts only these sizes: {sizes}")
+        first = min(self._paths, key=lambda path: len(path.axes.fixed))
+        self._note_limits()
         if len(self._paths) == 1:
             first.program.graph.eliminate_dead_code(is_wanted)
             return first.program
         self._check_structure(first)
+        self._tree, self._phis = self._joined()
         root = Scope()
         self._place(root)
-        results = self._results(root, range(len(self._paths)), 0)
+        self._write(root, self._tree.root)
+        results = [self._result(root, number) for number in range(len(self._tree.lines[0].outputs))]
         outputs = [OutputSpec(OutputKind.USER_OUTPUT, argument_of(result), None) for result in results]
         constants = {name: value for name, value in first.program.constants.items() if not name.startswith("lifted_tensor_")}
         module = root.finished(results)
@@ -85,6 +94,50 @@ class Joined:
             constants=constants | self._constants,
         )
 
+    def _joined(self) -> tuple[Tree, Phis]:
+        """The paths as one program, where they join again if that explains all of them.
+
+        Raises:
+            CannotRun: no tests explain them.
+        """
+        with suppress(CannotRun):
+            return self._with_joins(True)
+        return self._with_joins(False)
+
+    def _with_joins(self, joins: bool) -> tuple[Tree, Phis]:
+        tree = Tree(joins)
+        for number, path in enumerate(self._paths):
+            tree.insert(number, PathEvents(path, self._constants))
+        while (stale := first_stale(tree, phis := self._phis_of(tree))) is not None:
+            tree.widen(*stale)
+        self._check_closed(tree)
+        return tree, phis
+
+    def _phis_of(self, tree: Tree) -> Phis:
+        phis = Phis(tree)
+        if phis.missing:
+            raise CannotRun("two runs of the model call the same operators with other tensors, and no condition explains it")
+        return phis
+
+    def _check_closed(self, tree: Tree) -> None:
+        """Refuse a test of which one side is known and the other one was not seen to raise."""
+        for test in tree.one_sided():
+            line, number = tree.lines[test.chosen], test.events[test.chosen]
+            other = (*line.answers_before(number), not line.events[number].answer)
+            if not any(path.answers[: len(other)] == other for path in self._ended):
+                raise CannotRun(f"one side of the condition at {line_in(line.events[number].node.meta['stack_trace'])} was not run")
+
+    def _note_limits(self) -> None:
+        """Note the tests whose one side only raises: the first answer of each path that raises which no other path gives."""
+        alive = [_decisions(path) for path in self._paths]
+        found = []
+        for path in self._ended:
+            own = _decisions(path)
+            place = max((_shared(own, other) for other in alive), default=0)
+            if place < len(own):
+                found.append((place, f"{own[place][0]}: {_raised(path)}"))
+        self.limits.update(dict.fromkeys(limit for _, limit in sorted(found, key=lambda pair: pair[0])))
+
     def _check_structure(self, first: Path) -> None:
         for path in self._paths:
             if path.ended is None and path.program.call_spec.out_spec != first.program.call_spec.out_spec:
@@ -93,126 +146,157 @@ class Joined:
 
     def _place(self, root: Scope) -> None:
         """Place the inputs of all paths: state, constants, and last what the caller gives."""
+        lines = sorted(self._tree.lines.values(), key=lambda line: len(line.axes.fixed))
         for wanted in (_is_state, _is_constant, _is_input):
-            for number, path in enumerate(self._paths):
-                specs = {spec.arg.name: spec for spec in path.program.graph_signature.input_specs}
-                for node in path.program.graph.find_nodes(op="placeholder"):
-                    if wanted(specs[node.name]):
-                        self._place_one(root, number, node, specs[node.name])
+            for line in lines:
+                specs = {spec.arg.name: spec for spec in line.path.program.graph_signature.input_specs}
+                for name, node in line.inputs.items():
+                    if wanted(specs[node.name]) and name not in self._inputs:
+                        self._place_one(root, name, node, specs[node.name])
 
-    def _place_one(self, root: Scope, path: int, node: Node, spec: InputSpec) -> None:
-        name, target = node.name, spec.target
-        if _is_constant(spec):
-            value = self._paths[path].program.constants[str(spec.target)]
-            known = (name for name, other in self._constants.items() if equal(value, other))
-            target = next(known, f"lifted_tensor_{len(self._constants)}")
-            self._constants.setdefault(target, value)
-            name = f"c_{target}"
-        same = next((other for other in root.graph.nodes if other.name == name), None)
-        if same is None:
-            same = root.graph.placeholder(name)
-            same.name = same.target = name
-            same.meta["val"] = self._described([path], [node.meta["val"]])
-            self._specs.append(replace(spec, arg=replace(spec.arg, name=name), target=target))
-        elif isinstance(same.meta["val"], Described):
-            self._memory[path][node.meta["val"].memory] = same.meta["val"].memory
-        self._nodes[path][node] = same
+    def _place_one(self, root: Scope, name: str, node: Node, spec: InputSpec) -> None:
+        made = self._inputs[name] = root.graph.placeholder(name)
+        made.name = made.target = name
+        value = node.meta["val"]
+        made.meta["val"] = self._fresh(value) if isinstance(value, Described) else value
+        target = name.removeprefix("c_") if _is_constant(spec) else spec.target
+        self._specs.append(replace(spec, arg=replace(spec.arg, name=name), target=target))
 
-    def _described(self, paths: Sequence[int], values: Sequence[Any]) -> Any:
-        """What the first of these values says, in memory of the program that is the same for all of them."""
-        first = values[0]
-        if isinstance(first, (list, tuple)):
-            return [self._described(paths, parts) for parts in zip(*values, strict=True)]
-        if not isinstance(first, Described):
-            return first
-        memory = self._memory[paths[0]].setdefault(first.memory, next(self._new))
-        for path, value in zip(paths, values, strict=True):
-            if self._memory[path].setdefault(value.memory, memory) != memory:
-                raise CannotRun("the tensors that share memory are not the same in two runs")
-        return Described.of(first.sizes, first.dtype, memory)
+    def _write(self, scope: Scope, block: Block) -> None:
+        """Write the calls and the forks of a block."""
+        for item in block:
+            if isinstance(item, Fork):
+                self._write_fork(scope, item)
+            elif not self._tree.is_test(item):
+                self._write_call(scope, item)
 
-    def _results(self, scope: Scope, paths: Sequence[int], at: int) -> list[Any]:
-        """Write the calls of these paths, which are the same up to here, from this one on; return what they return."""
-        while any(at < len(self._calls[path]) for path in paths):
-            nodes = [self._calls[path][at] if at < len(self._calls[path]) else None for path in paths]
-            calls = [node and self._call(path, node) for path, node in zip(paths, nodes, strict=True)]
-            if not all(_same(calls[0], call) for call in calls[1:]):
-                return self._by_size(scope, paths, at)
-            called = [node for node in nodes if node is not None]
-            at += 1
-            if called[0].target is not TEST:
-                self._write(scope, paths, called)
-                continue
-            sides = [[path for path, node in zip(paths, called, strict=True) if node.meta["val"] is answer] for answer in (True, False)]
-            condition = partial(self._truth, scope, paths[0], called[0])
-            return self._either(scope, sides, line_in(called[0].meta["stack_trace"]), condition, at, self._agreed_by_value)
-        told = [self._returned(path) for path in paths]
-        if not all(len(told[0]) == len(other) and all(map(alike, told[0], other)) for other in told[1:]):
-            return self._by_size(scope, paths, at)
-        return told[0]
+    def _write_call(self, scope: Scope, call: Call) -> None:
+        event = self._tree.event(call)
+        values = self._phis.leaves.get(call, {})
+        nodes = {place: self._node(scope, value) for place, value in values.items()}
+        leaves = [nodes[place] if place in nodes else scope.taken(leaf) for place, leaf in enumerate(event.leaves)]
+        args, kwargs = pytree.tree_unflatten(leaves, event.spec)
+        made = scope.graph.create_node("call_function", event.target, args, kwargs, name=event.node.name)
+        made.meta.update(event.node.meta, val=self._described(call, event, nodes))
+        self._made[call] = made
 
-    def _returned(self, path: int) -> list[Any]:
+    def _described(self, call: Call, event: Event, nodes: Mapping[int, Node]) -> Any:
+        """What a call returns: in the memory of what it takes where it shows that, else in its own."""
+        line = self._tree.lines[call.chosen]
+        shown = {line.memory(use): nodes[place].meta["val"].memory for place, use in event.uses if line.memory(use) is not None}
+
+        def described(value: Any) -> Any:
+            if not isinstance(value, Described):
+                return value
+            memory = shown[value.memory] if value.memory in shown else self._memory.setdefault((id(call), value.memory), next(self._new))
+            return Described.of(value.sizes, value.dtype, memory)
+
+        return pytree.tree_map(described, event.node.meta.get("val"))
+
+    def _node(self, scope: Scope, value: Value) -> Node:
+        """Return a tensor as a node of this graph."""
+        if isinstance(value, Phi):
+            return scope.here(self._outputs[value.fork][value.number])
+        found = self._made[value.by] if isinstance(value.by, Call) else self._inputs[value.by]
+        for key in value.part:
+            found = scope.part(found, key, found, found.meta["val"][key])
+        return scope.here(found)
+
+    def _write_fork(self, scope: Scope, fork: Fork) -> None:
+        """Write a test with its two sides."""
+        self.branches[self._line(fork)] = None
+        inner = {answer: Scope(scope) for answer in (True, False)}
+        for answer, side in inner.items():
+            self._write(side, fork.arms[answer])
+        if not fork.phis:
+            self._outputs[fork] = []
+            return
+        results = [[self._node(side, pair[0 if answer else 1]) for pair in fork.phis] for answer, side in inner.items()]
+        values = [self._agreed(fork, pair, nodes) for pair, *nodes in zip(fork.phis, *results, strict=True)]
+        outer = list(dict.fromkeys(node for side in inner.values() for node in side.inside))
+        modules = [side.closed(outer, given) for side, given in zip(inner.values(), results, strict=True)]
+        self._outputs[fork] = _cond(scope, self._condition(scope, fork), modules, outer, values)
+
+    def _line(self, fork: Fork) -> str:
+        return fork.test.line if fork.test is not None else line_in(self._tree.event(fork.asks).node.meta["stack_trace"])
+
+    def _condition(self, scope: Scope, fork: Fork) -> Node:
+        if fork.test is not None:
+            return self._size_truth(scope, fork.test.test)
+        return self._truth(scope, self._node(scope, self._phis.leaves[fork.asks][0]), self._tree.event(fork.asks).node)
+
+    def _agreed(self, fork: Fork, pair: tuple[Any, Any], nodes: Sequence[Node]) -> Described:
+        """Return what describes the tensors that the two sides of a fork give; a size that no expression is gets a name.
+
+        Raises:
+            CannotRun: they cannot be one output.
+        """
+        kinds = {path: kind for path in self._tree.lines if (kind := self._kind_on(pair, fork, path)) is not None}
+        for kind in dict.fromkeys((*map(kind_of, (node.meta["val"] for node in nodes)), *kinds.values())):
+            if all(kind == other or gives(kind, other, self._tree.lines[path].axes) for path, other in kinds.items()):
+                return Described.of(kind[1], kind[0], next(self._new))
+        one, *others = kinds.items()
+        if any(not self._may_differ(*one, *other) for other in others):
+            raise _error(self._line(fork), [f"{self._shown(node)}{_where(node)}" for node in nodes])
+        sizes = zip(*(kind[1] for kind in kinds.values()), strict=True)
+        return Described.of([self._size_of_either(dict(zip(kinds, axis, strict=True))) for axis in sizes], one[1][0], next(self._new))
+
+    def _kind_on(self, pair: tuple[Any, Any], fork: Fork, path: int) -> Any:
+        """Dtype and sizes of an output of a fork on one path; None if the path does not come there."""
+        answer = self._tree.answer(fork, path)
+        made = None if answer is None else self._phis.on(pair[0 if answer else 1], path)
+        if made is None or (isinstance(made.by, Call) and path not in made.by.events):
+            return None
+        source = made.by.events[path] if isinstance(made.by, Call) else made.by
+        return kind_of(self._tree.lines[path].value(Use(source, made.part)))
+
+    def _may_differ(self, path: int, kind: Any, other: int, another: Any) -> bool:
+        """Whether two tensors may be one output: of one dtype and as many axes, and of other sizes only where sizes or values decide these."""
+        if kind[0] is not another[0] or len(kind[1]) != len(another[1]):
+            return False
+        if kind == another or any(self._axes.fresh.among(size) for size in (*kind[1], *another[1])):
+            return True
+        return self._tree.lines[path].path.sizes != self._tree.lines[other].path.sizes
+
+    def _size_of_either(self, sizes: Mapping[int, Size]) -> Size:
+        """Return the expression of some path that is the size of an axis on all of these; else a symbol of its own."""
+        for size in dict.fromkeys(sizes.values()):
+            if all(are_equal_sizes(size, other, self._tree.lines[path].axes) for path, other in sizes.items()):
+                return size
+        name = next(name for n in self._unnamed if (name := f"u{n}") not in self._names())
+        return sympy.Symbol(name, integer=True, nonnegative=True)
+
+    def _names(self) -> set[str]:
+        """All names of sizes and numbers."""
+        nodes = (node for path in self._paths for node in path.program.graph.nodes)
+        decided = (str(symbol) for node in nodes for symbol in node.meta.get("unbacked_bindings") or ())
+        return {*self._axes.names.values(), *decided, *self._axes.fresh.names.values()}
+
+    def _result(self, root: Scope, number: int) -> Any:
+        """Return a result of the model.
+
+        Raises:
+            CannotRun: paths return what cannot be one output.
+        """
+        if number in self._phis.results:
+            return self._node(root, self._phis.results[number])
+        told = {path: line.outputs[number] for path, line in self._tree.lines.items()}
+        for path, result in told.items():
+            if all(alike(result, other) or gives(result, other, self._tree.lines[at].axes) for at, other in told.items()):
+                return _again(root, self._returned(path, number))
+        other = next(path for path in told if not alike(told[0], told[path]))
+        decisions = {path: _decisions(self._paths[path]) for path in (0, other)}
+        place = _shared(*decisions.values())
+        pair = sorted(decisions, key=lambda path: not decisions[path][place][2])
+        shown = [f"{self._shown(result)}{_where(result)}" for result in (self._returned(path, number) for path in pair)]
+        raise _error(decisions[0][place][0], shown)
+
+    def _returned(self, path: int, number: int) -> Any:
         outputs: Any = self._paths[path].program.graph.output_node().args[0]
-        return [self._nodes[path][result] if isinstance(result, Node) else result for result in outputs]
+        return outputs[number]
 
-    def _by_size(self, scope: Scope, paths: Sequence[int], at: int) -> list[Any]:
-        """Write the first test of a size that tells these paths apart, with its two sides; return what they return."""
-        tests = zip(*(self._paths[path].sizes for path in paths), strict=False)
-        place, held = next(((i, found) for i, found in enumerate(tests) if len({holds for _, holds in found}) == 2), (0, ()))
-        if not held:
-            at = min(at, *(len(self._calls[path]) - 1 for path in paths))
-            where = {line_in(self._calls[path][at].meta.get("stack_trace", "")) for path in paths}
-            raise CannotRun(f"two runs call different operators at {' or '.join(sorted(where))}, and no condition on a value explains it")
-        test = held[0][0]
-        sides = [[path for path in paths if self._paths[path].sizes[place][1] is answer] for answer in (True, False)]
-        return self._either(scope, sides, test.line, partial(self._size_truth, scope, test.test), at, self._agreed_by_size)
-
-    def _call(self, path: int, node: Node) -> Any:
-        leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
-        told = [self._told(path, leaf) if isinstance(leaf, Node) else leaf for leaf in leaves]
-        return node.target, told, spec, [_kind_of(value) for value in pytree.tree_leaves(node.meta["val"]) if isinstance(value, Described)]
-
-    def _told(self, path: int, node: Node) -> Any:
-        if node.op == "get_attr":
-            return Inner(self._paths[path].program.graph_module.get_submodule(str(node.target)))
-        return self._nodes[path][node]
-
-    def _write(self, scope: Scope, paths: Sequence[int], nodes: Sequence[Node]) -> None:
-        _, leaves, spec, _ = self._call(paths[0], nodes[0])
-        value = self._described(paths, [node.meta["val"] for node in nodes])
-        if nodes[0].target is operator.getitem:
-            made = scope.part(leaves[0], leaves[1], nodes[0], value)
-        else:
-            args, kwargs = pytree.tree_unflatten([scope.taken(leaf) for leaf in leaves], spec)
-            made = scope.graph.create_node("call_function", nodes[0].target, args, kwargs, name=nodes[0].name)
-            made.meta.update(nodes[0].meta, val=value)
-        for path, node in zip(paths, nodes, strict=True):
-            self._nodes[path][node] = made
-
-    def _either(
-        self, scope: Scope, sides: Sequence[Sequence[int]], line: str, condition: Callable[[], Node], at: int, agreed_by: Callable[..., Any]
-    ) -> list[Any]:
-        """Write a test with its two sides; return what they return. A side that only raises is a limit."""
-        alive = [[path for path in side if self._paths[path].ended is None] for side in sides]
-        if not all(alive):
-            taken, left = (0, 1) if alive[0] else (1, 0)
-            self.limits.update(dict.fromkeys(f"{line}: {_raised(self._paths[path])}" for path in sides[left]))
-            return self._results(scope, sides[taken], at)
-        self.branches[line] = None
-        inner = Scope(scope), Scope(scope)
-        told = [self._results(side, taken, at) for side, taken in zip(inner, sides, strict=True)]
-        agreed = [agreed_by(number, pair, alive, line) for number, pair in enumerate(zip(*told, strict=True))]
-        tensors = [number for number, result in enumerate(agreed) if isinstance(result, Described)]
-        results = [[side.here(given[number]) for number in tensors] for side, given in zip(inner, told, strict=True)]
-        outer = list(dict.fromkeys(node for side in inner for node in side.inside))
-        modules = [side.closed(outer, given) for side, given in zip(inner, results, strict=True)]
-        values = [self._fresh(agreed[number]) for number in tensors]
-        parts = iter(_cond(scope, condition(), modules, outer, values) if tensors else ())
-        return [next(parts) if isinstance(result, Described) else _again(scope, result) for result in agreed]
-
-    def _truth(self, scope: Scope, path: int, test: Node) -> Node:
+    def _truth(self, scope: Scope, tested: Node, test: Node) -> Node:
         """The tensor that is tested, as truth."""
-        tested = scope.here(self._nodes[path][test.all_input_nodes[0]])
         if tested.meta["val"].dtype == torch.bool:
             return tested
         made = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
@@ -236,57 +320,10 @@ class Joined:
         made.meta["val"] = Described.of((), torch.bool, next(self._new))
         return made
 
-    def _agreed_by_size(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
-        """Return what describes a result of two sides that a test of sizes tells apart; a size that no expression is gets a name.
-
-        Raises:
-            CannotRun: they differ in more than their sizes.
-        """
-        kinds = [_kind(result) for result in pair]
-        if not all(map(_is_tensor, pair)) or kinds[0][0] is not kinds[1][0] or len(kinds[0][1]) != len(kinds[1][1]):
-            return self._agreed(number, pair, sides, line)
-        sizes = [self._size_of_either(number, axis, [*sides[0], *sides[1]]) for axis in range(len(kinds[0][1]))]
-        return Described.of(tuple(sizes), kinds[0][0], next(self._new))
-
-    def _size_of_either(self, number: int, axis: int, paths: Sequence[int]) -> Size:
-        """Return the expression of some path that is the size of an axis of a result on all of these; else a symbol of its own."""
-        told = {path: _sizes_returned(found, number) for path, found in enumerate(self._paths) if found.ended is None}
-        sizes = {path: of_axes[axis] for path, of_axes in told.items() if axis < len(of_axes)}
-        for size in dict.fromkeys(sizes.values()):
-            if all(_gives(size, sizes[path], self._paths[path].axes) for path in paths):
-                return size
-        if (number, axis) not in self._unnamed:
-            names = (name for n in count() if (name := f"u{n}") not in self._names())
-            self._unnamed[number, axis] = sympy.Symbol(next(names), integer=True, nonnegative=True)
-        return self._unnamed[number, axis]
-
-    def _names(self) -> set[str]:
-        """All names of sizes and numbers."""
-        nodes = (node for path in self._paths for node in path.program.graph.nodes)
-        decided = (str(symbol) for node in nodes for symbol in node.meta.get("unbacked_bindings") or ())
-        return {*self._axes.names.values(), *map(str, self._unnamed.values()), *decided, *self._axes.fresh.names.values()}
-
-    def _agreed(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
-        """Return which of the results of two sides describes both.
-
-        Raises:
-            CannotRun: neither does, so that one output of a file cannot be either.
-        """
-        one, other = map(_kind, pair)
-        axes = [[self._paths[path].axes for path in side] for side in sides]
-        if alike(one, other):
-            return _what_it_is(pair[0])
-        if isinstance(pair[1], Node) and all(_gives(other, one, at) for at in axes[0]):
-            return _what_it_is(pair[1])
-        if isinstance(pair[0], Node) and all(_gives(one, other, at) for at in axes[1]):
-            return _what_it_is(pair[0])
-        told = ", but ".join(f"{self._shown(result)}{_where(result)}" for result in pair)
-        raise CannotRun(f"the branches of the condition at {line} return results that cannot be one output: {told}")
-
     def _shown(self, result: Any) -> str:
         if not isinstance(result, Node):
             return repr(result)
-        kind = _kind(result)
+        kind = kind_of(result.meta["val"])
         if not isinstance(kind, tuple):
             return self._axes.said(kind)
         return f"{self._axes.said(kind[1])} of {kind[0]}"
@@ -317,11 +354,9 @@ def _cond(
     return [scope.part(made, number, made, value) for number, value in enumerate(values)]
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether two calls are of the same operator with the same arguments."""
-    if one is None or other is None:
-        return one is other
-    return one[0] is other[0] and one[2:] == other[2:] and all(map(alike, one[1], other[1]))
+def _error(line: str, shown: Sequence[str]) -> CannotRun:
+    told = ", but ".join(shown)
+    return CannotRun(f"the branches of the condition at {line} return results that cannot be one output: {told}")
 
 
 def _again(scope: Scope, result: Any) -> Any:
@@ -333,48 +368,15 @@ def _again(scope: Scope, result: Any) -> Any:
     return made
 
 
-def _is_tensor(result: Any) -> bool:
-    return isinstance(result, Node) and isinstance(result.meta["val"], Described)
+def _decisions(path: Path) -> list[tuple[str, Any, bool]]:
+    """The line of each test that a path answers, what is asked of sizes, and the answer."""
+    values = [(line_in(node.meta["stack_trace"]), None, node.meta["val"]) for node in path.tests()]
+    return [*((test.line, test.test, holds) for test, holds in path.sizes), *values]
 
 
-def _what_it_is(result: Any) -> Any:
-    return result.meta["val"] if _is_tensor(result) else result
-
-
-def _sizes_returned(path: Path, number: int) -> tuple[Size, ...]:
-    outputs: Any = path.program.graph.output_node().args[0]
-    return outputs[number].meta["val"].sizes if _is_tensor(outputs[number]) else ()
-
-
-def _kind(result: Any) -> Any:
-    if not isinstance(result, Node):
-        return result
-    value = result.meta["val"]
-    return _kind_of(value) if isinstance(value, Described) else expression(value)
-
-
-def _kind_of(value: Described) -> tuple[torch.dtype, tuple[Size, ...]]:
-    return value.dtype, value.sizes
-
-
-def _gives(general: Any, special: Any, axes: Axes) -> bool:
-    """Whether a description is right at some sizes as well, where another one is."""
-    if not any(isinstance(general, kind) and isinstance(special, kind) for kind in (tuple, SIZE)):
-        return False
-    if isinstance(general, tuple):
-        alike_axes = general[0] is special[0] and len(general[1]) == len(special[1])
-        return alike_axes and all(_gives(*pair, axes) for pair in zip(general[1], special[1], strict=True))
-    one, other = (sympy.sympify(size).subs(dict(axes.fixed)) for size in (general, special))
-    symbols = one.free_symbols | other.free_symbols
-    if one == other or len(symbols) != 1 or not symbols <= set(axes.example) or not axes.conditions:
-        return bool(one == other)
-    (symbol,) = symbols
-    return all(_alike_at({symbol: size}, one, other) for size in axes.allowed(symbol))
-
-
-def _alike_at(sizes: Mapping[sympy.Symbol, int], one: sympy.Basic, other: sympy.Basic) -> bool:
-    found = at_sizes(one, sizes)
-    return found is not sympy.nan and found == at_sizes(other, sizes)
+def _shared(one: Sequence[Any], other: Sequence[Any]) -> int:
+    """How many of the first decisions two paths share."""
+    return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other)))
 
 
 def _where(result: Any) -> str:

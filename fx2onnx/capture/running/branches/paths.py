@@ -91,16 +91,25 @@ def _check_number(found: Sequence[Path], further: int) -> None:
         CannotRun: there are more.
     """
     files = [path for path in found if path.ended is None]
-    if len(files) <= BRANCHES and len(found) - len(files) <= MOST_ENDED:
-        return
+    if len(files) > BRANCHES or len(found) - len(files) > MOST_ENDED:
+        raise refusal_of_paths(found, further)
+
+
+def refusal_of_paths(found: Sequence[Path], further: int) -> CannotRun:
+    """Return the error for more paths than a file may have, with the tests of the longest."""
     longest = max(found, key=lambda path: len(path.answers))
     lines = Counter(_lines(longest))
     loop = f". {LOOP}" if max(lines.values()) >= OFTEN else ""
-    raise CannotRun(f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_listed(longest)}{loop}")
+    return CannotRun(f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_listed(longest)}{loop}")
+
+
+def test_lines(path: Path) -> list[str]:
+    """Return the line of each test of a value."""
+    return [line_in(node.meta["stack_trace"]) for node in path.tests()]
 
 
 def _lines(path: Path) -> list[str]:
-    return [*(line_in(node.meta["stack_trace"]) for node in path.tests()), *(test.line for test, _ in path.sizes)]
+    return [*test_lines(path), *(test.line for test, _ in path.sizes)]
 
 
 def _listed(path: Path) -> str:
