@@ -24,6 +24,7 @@ from .capture.dynamic_axes import asked_shapes
 from .check import check_numbers
 from .compat import check_torch
 from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
+from .garbage import older_objects_frozen
 from .mode import as_eval
 from .one_at_a_time import ONE_AT_A_TIME
 from .ops import own_translations, pair_translations
@@ -91,7 +92,7 @@ def to_onnx(
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
     way = Way(args, given, shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
-    with ONE_AT_A_TIME, artifacts.kept(), caches_known():
+    with ONE_AT_A_TIME, artifacts.kept(), caches_known(), older_objects_frozen():
         program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
         _warn_of(program.report.unchanged_inputs)
         if verify:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -78,6 +79,31 @@ def _described(weight: torch.Tensor) -> tuple[Any, ...]:
     return type(weight), tuple(weight.shape), weight.stride(), weight.dtype, weight.device, weight.requires_grad
 
 
+def static_difference(first: nn.Module, other: nn.Module) -> str | None:
+    """Return why `other` cannot stand in for `first` whatever their attributes are; None if these decide."""
+    return _structure(first, other) or _weights_differ(first, other)
+
+
+def read_of(first: nn.Module, other: nn.Module, reads: Reads) -> list[tuple[nn.Module, nn.Module, str]]:
+    """Return the attributes of instances among those that the forward of `first` was seen to read, beside the module of `other`."""
+    yours = dict(other.named_modules(remove_duplicate=False))
+    pairs = {id(module): (module, yours[path]) for path, module in first.named_modules(remove_duplicate=False)}
+    found = ((*pairs[number], name) for number, name in reads if number in pairs and not _is_plumbing(name))
+    return [(mine, its, name) for mine, its, name in found if _may_be_own(mine, name) or _may_be_own(its, name)]
+
+
+def _may_be_own(module: nn.Module, name: str) -> bool:
+    """Whether an instance has an attribute of this name, or nothing that it would hide."""
+    if name in vars(module):
+        return True
+    return not (hasattr(type(module), name) or name in module._modules or name in module._parameters or name in module._buffers)
+
+
+def same_values(read: Iterable[tuple[nn.Module, nn.Module, str]]) -> bool:
+    """Return whether attributes that were read are the same in both modules."""
+    return all(_same(getattr(mine, name, None), getattr(its, name, None)) for mine, its, name in read)
+
+
 def _attributes_differ(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
     yours = dict(other.named_modules(remove_duplicate=False))
     for path, module in first.named_modules(remove_duplicate=False):
@@ -89,7 +115,12 @@ def _attributes_differ(first: nn.Module, other: nn.Module, reads: Reads) -> str 
 
 def attributes(module: nn.Module) -> dict[str, Any]:
     """Return the Python attributes of a module, without what nn.Module itself keeps."""
-    return {k: v for k, v in vars(module).items() if k not in PLUMBING and k != "forward" and "_hooks" not in k}
+    return {name: value for name, value in vars(module).items() if not _is_plumbing(name)}
+
+
+@cache
+def _is_plumbing(name: str) -> bool:
+    return name in PLUMBING or name == "forward" or "_hooks" in name
 
 
 def all_attributes(module: nn.Module) -> Reads:
@@ -130,34 +161,50 @@ def _remembered(value: Any) -> Any:
     return id(value)
 
 
-@contextmanager
-def watched(module: nn.Module) -> Iterator[Reads]:
+class Watch:
+    """Notes the Python attributes that are read of modules, by classes that look like theirs; one for each, since making it takes long."""
+
+    def __init__(self) -> None:
+        self._classes: dict[type, type] = {}
+        self._noting: list[Reads] = []
+
+    @contextmanager
+    def of(self, module: nn.Module) -> Iterator[Reads]:
+        """Note, while it lasts, the attributes that are read of a module and its submodules."""
+        reads: Reads = set()
+        kinds = [(child, type(child)) for child in module.modules()]
+        self._noting.append(reads)
+        try:
+            for child, kind in kinds:
+                object.__setattr__(child, "__class__", self._watching(kind))
+            yield reads
+        finally:
+            self._noting.remove(reads)
+            for child, kind in kinds:
+                object.__setattr__(child, "__class__", kind)
+
+    def _watching(self, kind: type) -> type:
+        if kind not in self._classes:
+            made = self._classes[kind] = _watching(kind, self._noting)
+            self._classes[made] = made  # of a block around this one, which notes for both
+        return self._classes[kind]
+
+
+def watched(module: nn.Module) -> AbstractContextManager[Reads]:
     """Note, while it lasts, the Python attributes that are read of a module and its submodules."""
-    reads: Reads = set()
-    with ExitStack() as stack:
-        for child in module.modules():
-            stack.enter_context(_watched_one(child, reads))
-        yield reads
+    return Watch().of(module)
 
 
-@contextmanager
-def _watched_one(module: nn.Module, reads: Reads) -> Iterator[None]:
-    kind = type(module)
-    module.__class__ = _watching(kind, reads)
-    try:
-        yield
-    finally:
-        module.__class__ = kind
-
-
-def _watching(kind: type[nn.Module], reads: Reads) -> type[nn.Module]:
+def _watching(kind: Any, noting: list[Reads]) -> type:
     """Return a subclass that looks like `kind` and notes what is read of its instances; `__dict__` counts as everything in it."""
 
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__dict__" and sys._getframe(1).f_code.co_filename != nn.modules.module.__file__:
-            reads.update((id(self), key) for key in object.__getattribute__(self, "__dict__"))
+            names: Iterable[str] = object.__getattribute__(self, "__dict__")
         else:  # also what only the class has: another instance may have its own
-            reads.add((id(self), name))
+            names = (name,)
+        for reads in noting:
+            reads.update((id(self), key) for key in names)
         return kind.__getattribute__(self, name)
 
     own = {"__getattribute__": __getattribute__, "watched_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__}

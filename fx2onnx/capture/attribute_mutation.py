@@ -90,12 +90,12 @@ def _told_of_hooks(module: nn.Module) -> dict[str, Any]:
 
 @contextmanager
 def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
-    """Note, while it lasts, the attributes that calls of the module change."""
-    before: list[Values] = []
+    """Note, while it lasts, the attributes that calls of the module change from what they are before the first."""
+    before: Values = {}
     changed: dict[Key, None] = {}
     handles = (
-        module.register_forward_pre_hook(lambda module, args: before.append(attribute_values(module))),
-        module.register_forward_hook(lambda module, args, output: changed.update(_changed(before[-1], attribute_values(module)))),
+        module.register_forward_pre_hook(lambda module, args: before.update({} if before else attribute_values(module))),
+        module.register_forward_hook(lambda module, args, output: changed.update(_changed(before, attribute_values(module)))),
     )
     try:
         yield changed
@@ -122,8 +122,8 @@ def attribute_values(module: nn.Module) -> Values:
     known: dict[int, Any] = {}
     told: Values = {}
     for path, child in module.named_modules():
-        told.update({(path, name): None for name, _ in child.named_buffers(recurse=False)})
-        told.update({(path, name): Same(parameter) for name, parameter in child.named_parameters(recurse=False)})
+        told.update({(path, name): None for name, buffer in child._buffers.items() if buffer is not None})
+        told.update({(path, name): Same(parameter) for name, parameter in child._parameters.items() if parameter is not None})
         told.update({(path, name): _told(value, known, DEEP) for name, value in attributes(child).items()})
         told.update({(path, name): tuple(getattr(child, name)) for name in HOOKS})
     return told

@@ -37,6 +37,10 @@ class DecidedSizes:
         self._axes, self._sizes = axes, sizes
         self._rows: list[Row] = []
 
+    def pass_over(self, row: Row) -> None:
+        """Count a call that repeats an earlier one."""
+        self._rows.append(row)
+
     def concern(self, row: Row, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
         """Return whether a call takes or gives a size that values decide."""
         self._rows.append(row)

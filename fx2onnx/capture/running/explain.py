@@ -13,6 +13,7 @@ import sympy
 from torch.utils._sympy.functions import FloorDiv
 
 from ...build.values import Size, at_sizes
+from ...shapes.sizes import plain
 from ..sizes_to_try import sizes_near
 from .sample import Setting
 
@@ -27,9 +28,9 @@ class Unexplained(Exception):
 
 
 class Ambiguous(Exception):
-    """Several expressions give these integers; they differ at `setting`."""
+    """Several expressions give these integers; they differ at `setting`, or at any other where that is None."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting | None = None) -> None:
         super().__init__(str(setting))
         self.setting = setting
 
@@ -39,17 +40,20 @@ class Explanations:
 
     Args:
         allows: whether sizes are among those that are looked at; expressions that differ at others alone are the same.
+        fewest: settings that tell what integers are where no operator says it; with fewer every expression is ambiguous.
 
     Attributes:
         decided: what each symbol that values decide is in each run. Nothing is explained by those: where one is known, torch says it.
     """
 
-    def __init__(self, settings: Sequence[Setting], allows: Callable[[Setting], bool] = lambda setting: True) -> None:
-        self.settings, self._allows = settings, allows
+    def __init__(self, settings: Sequence[Setting], allows: Callable[[Setting], bool] = lambda setting: True, fewest: int = 0) -> None:
+        self.settings, self._allows, self._fewest = settings, allows, fewest
         self.decided: dict[sympy.Symbol, tuple[int, ...]] = {}
         self._known: dict[tuple[int, ...], Size] = {}
+        self._given: dict[tuple[int, ...], Size] = {}  # what operators say that they are
         self._at_settings: dict[sympy.Basic, tuple[sympy.Basic, ...]] = {}
         self._special: dict[sympy.Basic, bool] = {}
+        self._simplest: dict[sympy.Basic, Size] = {}
 
     @cached_property
     def _columns(self) -> list[tuple[sympy.Expr, list[int]]]:
@@ -67,6 +71,8 @@ class Explanations:
         """
         if len(set(values)) == 1:
             return values[0]
+        if len(self.settings) < self._fewest:
+            raise Ambiguous
         if values not in self._known:
             self._known[values] = self._found(values)
         return self._known[values]
@@ -94,8 +100,7 @@ class Explanations:
 
     def _remember(self, values: tuple[int, ...], expression: sympy.Basic) -> None:
         """Explain these integers by this expression from now on, unless sums and products explain them."""
-        if len(set(values)) > 1 and values not in self._known:
-            self._known[values] = next(iter((*self._single(values), *self._sums(values), expression)))
+        self._given.setdefault(values, expression)
 
     def is_special(self, size: Size) -> bool:
         """Return whether the runs show a size to be something else than it is at other sizes: `Min(rows, 100)` is `rows` in all of them."""
@@ -106,10 +111,24 @@ class Explanations:
                 shown: Size = self.of(tuple(int(value) for value in self._values(size)))
             except (Unexplained, Ambiguous):  # so is whatever else has this size
                 shown = size
-            further = (dict.fromkeys(self.settings[0], at) for at in sizes_near(sympy.Eq(size, shown)))
-            probes = (*self._probes, *filter(self._allows, further))
-            self._special[size] = any(at_sizes(size, at) != at_sizes(sympy.sympify(shown), at) for at in probes)
+            self._special[size] = self._differ(size, sympy.sympify(shown))
         return self._special[size]
+
+    def simplest(self, size: Size) -> Size:
+        """Return a number or `a·size + b` where that is a size which has minima, maxima or divisions at all sizes that are looked at."""
+        if isinstance(size, int) or not size.atoms(sympy.core.function.Application) or not size.free_symbols <= set(self.settings[0]):
+            return size
+        if size not in self._simplest:
+            values = tuple(int(value) for value in self._values(size))
+            lines = self._single(values) if len(set(values)) > 1 else [sympy.Integer(values[0])]
+            self._simplest[size] = plain(next((line for line in lines if not self._differ(size, line)), size))
+        return self._simplest[size]
+
+    def _differ(self, one: sympy.Basic, other: sympy.Basic) -> bool:
+        """Whether two expressions differ at one of the sizes at which they are held against each other."""
+        further = (dict.fromkeys(self.settings[0], at) for at in sizes_near(sympy.Eq(one, other)))
+        probes = (*self._probes, *filter(self._allows, further))
+        return any(at_sizes(one, at) != at_sizes(other, at) for at in probes)
 
     @cached_property
     def _probes(self) -> list[Setting]:
@@ -124,15 +143,15 @@ class Explanations:
         """What an expression is at each setting."""
         if expression not in self._at_settings:
             decided = [(symbol, numbers) for symbol, numbers in self.decided.items() if symbol in expression.free_symbols]
-            places = enumerate(self.settings)
-            self._at_settings[expression] = tuple(
-                expression.subs({**setting, **{symbol: numbers[at] for symbol, numbers in decided}}) for at, setting in places
-            )
+            settings = [{**setting, **{symbol: numbers[at] for symbol, numbers in decided}} for at, setting in enumerate(self.settings)]
+            self._at_settings[expression] = tuple(at_sizes(expression, setting) for setting in settings)
         return self._at_settings[expression]
 
     def _found(self, values: tuple[int, ...]) -> Size:
         for expression in (*self._single(values), *self._sums(values)):
             return expression
+        if values in self._given:
+            return self._given[values]
         steps = list(self._steps(values))
         if not steps:
             return self._multiple(values)

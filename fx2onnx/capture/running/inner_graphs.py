@@ -124,7 +124,7 @@ class InnerWriter(Writer):
     """Writes the graph of such a function, held against the same function in the other runs."""
 
     def __init__(self, around: Writer, traces: Sequence[Trace], operands: Tensors, sizes: Sequence[Sizes]) -> None:
-        self._begin(around.axes, traces, around.sizes, around.of_operators)
+        self._begin(around.axes, traces, around.sizes, around.of_results.of_operators)
         for number, (tensor, known) in enumerate(zip(operands, sizes, strict=True)):
             self.operand(Ref("input", number), tensor, known)
 

@@ -27,6 +27,7 @@ class Memory:
         self._first: list[dict[int, Ref]] = [{} for _ in range(runs)]
         self._of: dict[Ref, int] = {}
         self._unsure: set[int] = set()
+        self._before: list[tuple[int, Row, Sequence[Row]]] | None = []  # calls before the first that writes
 
     def note(self, number: int, row: Row, others: Sequence[Row]) -> None:
         """Note which memory the results of the call of this number show in each run.
@@ -34,10 +35,20 @@ class Memory:
         Raises:
             SeenByRunsAlone: it writes into memory that other results show at some sizes only, as a reshape, which is a view or a copy.
         """
+        if self._before is not None:
+            if not _may_write(row):
+                self._before.append((number, row, others))
+                return
+            before, self._before = self._before, None
+            for noted in before:
+                self._note_results(*noted)
         if self._unsure and any(self._of.get(ref) in self._unsure for ref in _written(row)):
             raise SeenByRunsAlone(
                 f"{row.op} writes at {line_in(row.line)} into memory that it shares with another tensor only at some sizes"
             )
+        self._note_results(number, row, others)
+
+    def _note_results(self, number: int, row: Row, others: Sequence[Row]) -> None:
         for part, made in enumerate(zip(row.made, *(other.made for other in others), strict=True)):
             if isinstance(made[0], Made):
                 self._note(Ref("row", number, part), made)
@@ -51,13 +62,17 @@ class Memory:
 
 def _written(row: Row) -> Iterator[Ref]:
     """The tensors that a call writes."""
-    if not isinstance(row.op, torch._ops.OpOverload) or not row.op._schema.is_mutable:
+    if not _may_write(row):
         return
     args, kwargs = unflattened(row.leaves, row.spec)
     for position, declared in enumerate(row.op._schema.arguments):
         given = args[position] if position < len(args) else kwargs.get(declared.name)
         if declared.alias_info is not None and declared.alias_info.is_write and isinstance(given, Ref):
             yield given
+
+
+def _may_write(row: Row) -> bool:
+    return isinstance(row.op, torch._ops.OpOverload) and row.op._schema.is_mutable
 
 
 def check_no_number(row: Row, result: Any) -> None:

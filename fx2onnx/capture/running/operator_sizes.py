@@ -1,8 +1,8 @@
-"""Sizes that operators say themselves: of slices by rule, of others by a call with tensors that have no elements, and symbols for sizes."""
+"""Sizes that operators give: by their shape functions, or by a call with tensors that have no elements, and symbols for sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import product
@@ -11,10 +11,12 @@ from typing import Any
 import sympy
 import torch
 from torch._subclasses import FakeTensorMode
+from torch.fx.node import map_aggregate
 from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import CeilToInt, FloatTrueDiv, FloorDiv, Max, Min, ToFloat, TruncToInt
 
 from ...build.values import Size, at_sizes, expression, sizes_of
+from ...shapes.rules import result_shapes, rule_of
+from ...shapes.sizes import Shape, in_steps
 from .explain import Ambiguous
 from .lines import Environment, line_in
 from .program import Described
@@ -24,9 +26,9 @@ from .sample import Axes, Setting, environment_of, new_symbol
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
 FURTHEST = 60  # how much larger it is run for that
-SLICE_END = 2**31
+aten = torch.ops.aten
 EXAMPLE = "example"  # in the `meta` of a graph module: the sizes of the example, by name
-Sizes = list[tuple[Size, ...] | None]
+Sizes = Sequence[tuple[Size, ...] | None]
 
 
 class OperatorSizes:
@@ -46,8 +48,8 @@ class OperatorSizes:
             Ambiguous, CannotRun: torch decides something by a size that is larger than the example, no run shows what it does then, and
                 other sizes come of it.
         """
-        if (rule := RULES.get(node.target)) is not None and (sizes := rule(node)) is not None:
-            return [sizes]
+        if (found := sizes_by_rule(node)) is not None:
+            return found
         made, tests = self._told(node)
         if made is None:
             return []
@@ -103,6 +105,19 @@ class OperatorSizes:
             value = leaf.meta["val"]
             return torch.empty([number(size) for size in value.sizes], dtype=value.dtype) if isinstance(value, Described) else value
         return number(leaf) if isinstance(leaf, sympy.Basic) else leaf
+
+
+def sizes_by_rule(node: torch.fx.Node) -> list[Shape] | None:
+    """Return the sizes of each result of a call by the shape function of its operator; None where it has none, or that does not tell."""
+    if rule_of(node.target) is None or any("times" in argument.meta for argument in node.all_input_nodes):  # a list that a loop fills
+        return None
+    args, kwargs = map_aggregate((node.args, node.kwargs), _as_shape)
+    return result_shapes(node.target, args, kwargs)
+
+
+def _as_shape(leaf: Any) -> Any:
+    value = leaf.meta["val"] if isinstance(leaf, torch.fx.Node) else leaf
+    return Shape(value.sizes) if isinstance(value, Described) else value
 
 
 def _known_of(leaf: Any) -> Any:
@@ -169,7 +184,7 @@ def _number_of_parts(node: torch.fx.Node) -> Any:
     given: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))
     x, *length, axis = given[: 2 if node.target is aten.unbind.int else 3]
     size = x.meta["val"].sizes[axis]
-    return _in_steps(size + length[0] - 1, length[0]) if length else size
+    return in_steps(size + length[0] - 1, length[0]) if length else size
 
 
 def has_symbols(leaves: Sequence[Any]) -> bool:
@@ -181,155 +196,3 @@ def moving(arguments: Sequence[torch.fx.Node]) -> bool:
     """Return whether the sizes of any of these move."""
     values = (node.meta.get("val") for node in arguments)
     return any(not isinstance(size, int) for value in values if isinstance(value, Described) for size in value.sizes)
-
-
-def _of_a_convolution(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    """How often the window fits along each axis; None where strings, symbols or keywords say that."""
-    given: tuple[Any, ...] = (*node.args, *(None,) * 4)
-    x, weight, _, *rest = given
-    sizes, (channels, _, *kernel) = x.meta["val"].sizes, weight.meta["val"].sizes
-    axes = len(kernel)
-    windows = [kernel] + [_for_each(asked, default, axes) for asked, default in zip(rest, (1, 0, 1), strict=False)]
-    if node.kwargs or not all(isinstance(number, int) for window in windows for number in window):
-        return None
-    fit = [_in_steps(size + 2 * p - d * (k - 1) - 1, s) + 1 for size, k, s, p, d in zip(sizes[-axes:], *windows, strict=True)]
-    return (*sizes[: -axes - 1], channels, *fit)
-
-
-def _for_each(asked: Any, default: int, axes: int) -> list[Any]:
-    """What is asked for each axis: one for all, or one for each."""
-    asked = [default] if asked is None else asked if isinstance(asked, (list, tuple)) else [asked]
-    return list(asked) * axes if len(asked) == 1 else list(asked)
-
-
-def _of_an_einsum(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    """By the letters of its equation; None where dots or no arrow leave it to torch, which asks much of sizes that are expressions."""
-    equation, operands = str(node.args[0]).replace(" ", ""), node.args[1]
-    given, arrow, wanted = equation.partition("->")
-    if not arrow or "." in equation:
-        return None
-    sizes: dict[str, Size] = {}
-    for letters, operand in zip(given.split(","), operands, strict=True):  # type: ignore[arg-type]
-        for letter, size in zip(letters, operand.meta["val"].sizes, strict=True):
-            if sizes.get(letter, 1) == 1:
-                sizes[letter] = size
-    return tuple(sizes[letter] for letter in wanted)
-
-
-def _of_the_first(node: torch.fx.Node) -> tuple[Size, ...]:
-    return tuple(node.args[0].meta["val"].sizes)  # type: ignore[union-attr]
-
-
-def _of_an_adaptive_pool(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    given: tuple[Any, ...] = node.args
-    x, asked = given[:2]
-    if not isinstance(asked, (list, tuple)) or not all(isinstance(size, int) for size in asked):
-        return None
-    return (*x.meta["val"].sizes[: -len(asked)], *asked)
-
-
-def _of_a_resize(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    """Of an image by scales, some of which follow from sizes; None where none does, and torch says it."""
-    x, scales = node.args[0], node.args[-1]
-    if not isinstance(scales, (list, tuple)) or not has_symbols(scales):
-        return None
-    sizes: tuple[Size, ...] = x.meta["val"].sizes  # type: ignore[union-attr]
-    scaled = [ToFloat(sympy.sympify(size)) * scale for size, scale in zip(sizes[2:], scales, strict=True)]
-    return (*sizes[:2], *(int(size) if size.is_number else TruncToInt(size) for size in scaled))
-
-
-def _of_a_range(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    """Of `arange`; None where torch says it."""
-    start, end, step = (0, *node.args, 1) if len(node.args) == 1 else (*node.args, 1)[:3]
-    if any(isinstance(number, sympy.Expr) and not number.is_integer for number in (start, end, step)):
-        whole = _in_float(end) - start if start else _in_float(end)
-        return (CeilToInt(whole if step == 1 else FloatTrueDiv(whole, _in_float(step))),)
-    if step != 1:
-        return None
-    if not all(isinstance(bound, int) or (isinstance(bound, sympy.Expr) and bound.is_integer) for bound in (start, end)):
-        return None
-    length: Any = end - start  # type: ignore[operator]
-    return (length,) if (length >= 0) in (True, sympy.true) else None
-
-
-def _in_float(number: Any) -> Any:
-    told = sympy.sympify(number)
-    return ToFloat(told) if told.is_integer else told
-
-
-def _of_a_triangle(node: torch.fx.Node) -> tuple[Size, ...] | None:
-    """Two positions of each entry of a square's triangle, above or below a diagonal; None where another thing is asked."""
-    rows, columns, offset = (*node.args, node.kwargs.get("offset", 0))[:3]
-    if rows != columns or not isinstance(offset, int):
-        return None
-    if node.target is aten.triu_indices.default:
-        return 2, _entries_above(rows, offset)
-    return 2, rows * rows - _entries_above(rows, offset + 1)  # type: ignore[operator]
-
-
-def _entries_above(rows: Any, offset: int) -> Any:
-    """How many entries of a square lie on this diagonal or above it."""
-    if offset <= 0:
-        return rows * rows - _triangle(_positive(rows + offset - 1))
-    return _triangle(_positive(rows - offset))
-
-
-def _triangle(side: Any) -> Any:
-    return _in_steps(side * (side + 1), 2)
-
-
-def _of_a_slice(node: torch.fx.Node) -> tuple[Size, ...]:
-    """From `start` up to `end`, both within the axis, in steps."""
-    arguments: tuple[Any, ...] = (*node.args, *(None,) * 5)
-    x, dim, start, end, step = arguments[:5]
-    sizes = list(x.meta["val"].sizes)
-    axis = (dim or 0) % len(sizes)
-    first, last = _within(start or 0, sizes[axis]), _within(SLICE_END if end is None else end, sizes[axis])
-    length, step = _positive(last - first), step or 1
-    sizes[axis] = _in_steps(length + step - 1, step)
-    return tuple(sizes)
-
-
-def _within(at: Any, size: Any) -> Any:
-    """Where a position lies on an axis: counted from its end if it is negative, and never outside."""
-    if isinstance(at, int) and at >= SLICE_END:
-        return size
-    if isinstance(at, int) and isinstance(size, int):
-        return min(max(at + size if at < 0 else at, 0), size)
-    if at == 0 or at == size:
-        return at
-    from_end = at < 0 if isinstance(at, int) else at.is_negative
-    return _positive(size + at) if from_end else Min(at, size)
-
-
-def _positive(size: Any) -> Any:
-    if isinstance(size, int) or size.is_number:
-        return max(int(size), 0)
-    return size if size.is_nonnegative else Max(0, size)
-
-
-def _in_steps(size: Any, step: Any) -> Any:
-    if step == 1:
-        return size
-    return size // step if isinstance(size, int) and isinstance(step, int) else FloorDiv(size, step)
-
-
-aten = torch.ops.aten
-RESIZING = (
-    *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
-    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
-)
-CONVOLUTIONS = (aten.conv1d.default, aten.conv2d.default, aten.conv3d.default)
-ADAPTIVE_POOLS = (aten.adaptive_avg_pool1d.default, aten.adaptive_avg_pool2d.default, aten.adaptive_avg_pool3d.default)
-RULES: dict[Any, Callable[[torch.fx.Node], tuple[Size, ...] | None]] = {
-    aten.slice.Tensor: _of_a_slice,
-    aten.einsum.default: _of_an_einsum,
-    aten.cumsum.default: _of_the_first,
-    aten.arange.default: _of_a_range,
-    aten.arange.start: _of_a_range,
-    aten.arange.start_step: _of_a_range,
-    **dict.fromkeys((aten.triu_indices.default, aten.tril_indices.default), _of_a_triangle),
-    **dict.fromkeys(CONVOLUTIONS, _of_a_convolution),
-    **dict.fromkeys(ADAPTIVE_POOLS, _of_an_adaptive_pool),
-    **{getattr(aten, name).vec: _of_a_resize for name in RESIZING},
-}

@@ -55,8 +55,8 @@ class Follower(Protocol):
     def number(self, call: int, value: int) -> Any:
         """Return the symbol of the number that a call read, which is this one in the run."""
 
-    def again(self, row: Row, first: Row, number: int) -> None:
-        """Take a call that says what the call of this number, `first`, said of other tensors. May raise an error, which ends the run."""
+    def again(self, rows: Sequence[Row], begin: int) -> None:
+        """Take calls that repeat those from this number on with other tensors. May raise an error, which ends the run."""
 
 
 class Recorder(ProxyTorchDispatchMode):
@@ -161,12 +161,12 @@ class Recorder(ProxyTorchDispatchMode):
         """How many calls and constants have been noted."""
         return len(self.rows), len(self.constants)
 
-    def again(self, row: Row, number: int) -> None:
-        """Note a call that was not seen: what the call of this number did, with other tensors."""
-        self.rows.append(row)
+    def again(self, rows: Sequence[Row], begin: int) -> None:
+        """Note calls that were not seen: what those from this number on did, with other tensors."""
+        self.rows += rows
         if self.follower is not None:
             with self._ended():
-                self.follower.again(row, self.rows[number], number)
+                self.follower.again(rows, begin)
 
     def gave(self, tensor: torch.Tensor, ref: Ref) -> None:
         """Note that a tensor is what a call made that was not seen."""
@@ -347,6 +347,10 @@ class Recorder(ProxyTorchDispatchMode):
         """Return the sizes of a tensor as far as the follower knows them, or those that it has in this run."""
         known = self.follower.known.get(self.ref(tensor)._replace(turns=())) if self.follower is not None else None
         return tuple(tensor.shape) if known is None else known
+
+    def has_copy(self, leaf: Any) -> bool:
+        """Return whether a tensor has a contiguous copy, or is one."""
+        return isinstance(leaf, torch.Tensor) and storage(leaf) in self._twins
 
     def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
         """Refuse from here on whatever writes into the memory of this tensor."""

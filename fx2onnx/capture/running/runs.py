@@ -12,11 +12,12 @@ from typing import Any
 import sympy
 from torch import nn
 
+from ...build.values import Size
 from ...compat import sizes_known_to
 from ...errors import ToOnnxError, first_sentence
 from ..raised import listed, said_by
 from .as_written import are_calls_as_written
-from .asked_by_libraries import asked_by_libraries, likely_asked
+from .asked_by_libraries import asked_by_libraries
 from .equal_blocks import EqualBlocks
 from .explain import Ambiguous, Explanations
 from .lines import Place
@@ -25,11 +26,12 @@ from .loops.places import Moving, Places, sizes_of_parts
 from .loops.replay import check_lengths, lengths, long_enough
 from .loops.shapes import Shape
 from .loops.turns import Loops
-from .notes import Trace, first_difference
+from .notes import Ref, Trace, first_difference
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
 from .recorder import Recorder
 from .refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, PlainBool, PlainNumber, SeenByRunsAlone, TestInLoop
+from .same_run import is_at
 from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .special_sizes import is_right_at, is_special
@@ -39,7 +41,8 @@ from .value_runs import ValueRuns, pretended_at
 from .values_to_try import FEW, Values
 from .whiles import Whiles
 
-FEWEST = 2  # runs beside the example's that an expression has to explain
+FEWEST = 2  # runs beside the example's
+MORE = 2  # those that an expression has to explain where no operator says what a size is
 VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
 TRIED = (0, 1, 12)  # iterations of loops that values end, behind which the model goes on alike
@@ -77,6 +80,9 @@ class Runs:
         self.given = tuple(answers)
         self.loops = Moving(whiles=whiles)  # those that are rolled up
         self.by_values = ValueRuns()
+        self.fewest = 1 + MORE  # settings that tell what a size is
+        self.known: Mapping[Ref, tuple[Size, ...]] = {}  # the sizes of tensors in the last run with symbols
+        self.last: Trace | None = None  # that run
 
     def program(self) -> tuple[RunProgram, Exception | None]:
         """Return the program that explains all runs, and what all of them raise. Where iterations of loops test values, runs tell how."""
@@ -112,11 +118,10 @@ class Runs:
         Raises:
             CannotRun: there is none.
         """
-        for setting in lengths(self.axes, self.loops.least) if self.loops.places else self.axes.settings():
+        for setting in lengths(self.axes, self.loops.least) if self.loops.places else self.axes.settings(few=True):
             self._run(setting)
         if len(self.traces) < FEWEST:
-            self.run_spare()
-        self._run_all(() if self.loops.places else likely_asked(self.model, self.axes))
+            self.run_spare(FEWEST)
         if not self.loops.places and (loops := self._moving_loops()).places:
             try:
                 return self._rolled(loops)
@@ -140,12 +145,15 @@ class Runs:
         while True:
             try:
                 self._check_same_calls()
-                found = self._followed()
-                if not self._run_asked():
+                found, before = self._followed(), len(self.traces)
+                if not self._run_asked() or self._explains(self.traces[before:], self.settings[before:]):
                     self.by_values.check_apart(self.axes)
                     return self._checked_aside(found, refused)
             except Ambiguous as error:
-                self._run_further(error.setting)
+                if error.setting is not None:
+                    self._run_further(error.setting)
+                else:
+                    self.fewest = 0 if not self.run_spare(MORE) else self.fewest
             except CannotRun as error:
                 if isinstance(error, (LeftOut, NumbersMove)) and self._set_aside():
                     refused = error
@@ -197,6 +205,11 @@ class Runs:
             raise (refused if isinstance(refused, SeenByRunsAlone) else error) from None
         self.answers, self.small = runs.answers, []
         return found
+
+    def _explains(self, traces: Sequence[Trace], settings: Sequence[Setting]) -> bool:
+        """Return whether the last run with symbols is each of these runs, at its sizes."""
+        assert self.last is not None
+        return all(is_at(self.last, self.known, *pair) for pair in zip(traces, settings, strict=True))
 
     def _check_variety(self) -> None:
         """Refuse to take a size for a constant, or a line through two points for all of several, next to a test of it."""
@@ -261,7 +274,7 @@ class Runs:
 
     def _followed_with(self, kept: Kept) -> tuple[RunProgram, Exception | None]:
         """Run it with symbols for sizes, whose expressions `int` and `float` in these modules keep."""
-        sizes = Explanations([self.axes.example, *self.settings], self.axes.holds)
+        sizes = Explanations([self.axes.example, *self.settings], self.axes.holds, self.fewest if self.axes.example else 0)
         writer = Writer(self.model, self.axes, self.arguments, self.traces, sizes)
         writer.kept = kept
         try:
@@ -269,6 +282,7 @@ class Runs:
             found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), watch)
             if error := next((one.ended for one in (found, *self.traces) if type(one.ended) is not type(found.ended)), None):
                 raise CannotRun(f"the model raises an error only at some sizes: {type(error).__name__}: {first_sentence(error)}")
+            self.last, self.known = found, writer.known
             return writer.program(found), found.ended
         except (ToOnnxError, Ambiguous):
             raise
@@ -412,9 +426,14 @@ class Runs:
         self.answers, self.small = runs.answers, []
         return replace(program, limits=limits), ended
 
-    def run_spare(self) -> bool:
-        """Run it at further sizes, if there are any; return whether it takes one of them."""
-        return self._run_all(self.axes.spare() if self.axes.example and not self.loops.places else ())
+    def run_spare(self, enough: int = MOST) -> bool:
+        """Run it at further sizes, if there are any, until it has run so often; return whether it takes one of them."""
+        spare = [*self.axes.crossed(), *self.axes.spare()] if self.axes.example and not self.loops.places else []
+        before = len(self.traces)
+        for setting in spare:
+            if len(self.traces) < enough:
+                self._run(setting)
+        return len(self.traces) > before
 
     def _run_asked(self) -> bool:
         """Run it at the sizes that libraries ask for, if it was not; return whether it takes one of them."""

@@ -98,21 +98,30 @@ class Axes:
         example = {symbol: plain[name] for name, symbol in symbols.items()}
         return cls(environment, sizes, ranges, example, {symbol: name for name, symbol in symbols.items()})
 
-    def settings(self) -> Iterator[Setting]:
-        """Yield sizes longer than the example's, and last the least; where nothing moves the only one that there is."""
+    def settings(self, few: bool = False) -> Iterator[Setting]:
+        """Yield sizes longer than the example's, and last the least; where nothing moves the only one that there is.
+
+        Args:
+            few: whether those are left out that tell expressions of several sizes apart.
+        """
         if not self.example:
             yield {}
             return
         for further in FURTHER[: None if self.conditions else 1]:
             yield self._longer(*further)
-        if len(self.example) > 1:  # what was longer than another is shorter once
-            sizes = sorted(self.example.values())
-            order = sorted(self.example, key=lambda symbol: -self.example[symbol])
-            yield self.within({symbol: size + 2 + 3 * i for i, (symbol, size) in enumerate(zip(order, sizes, strict=True))})
+        yield from () if few and not self.conditions else self.crossed()
         yield self.within(dict.fromkeys(self.example, 1))
         for symbol in sorted({symbol for test in self.conditions for symbol in test.free_symbols} & set(self.example), key=str):
             for size in self.allowed(symbol)[:FEW]:
                 yield self.within({other: 2 * n + 1 + 2 * i for i, (other, n) in enumerate(self.example.items())} | {symbol: size})
+
+    def crossed(self) -> list[Setting]:
+        """Return sizes that are in another order: what was longer than another is shorter."""
+        if len(self.example) < 2:
+            return []
+        sizes = sorted(self.example.values())
+        order = sorted(self.example, key=lambda symbol: -self.example[symbol])
+        return [self.within({symbol: size + 2 + 3 * i for i, (symbol, size) in enumerate(zip(order, sizes, strict=True))})]
 
     def spare(self) -> list[Setting]:
         """Return what is run where the settings do not tell enough."""

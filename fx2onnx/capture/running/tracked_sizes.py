@@ -19,12 +19,12 @@ from torch.utils import _pytree as pytree
 from ...build.values import Size, expression
 from ...errors import first_sentence
 from ...patches.registry import register_context
+from ...shapes.products import RESIZING
 from ..guards import MOST, is_implied
 from ..raised import INSTEAD_OF_NUMPY
 from .as_written import slices_that_may_be_left_out
 from .lines import line_of
 from .notes import plain
-from .operator_sizes import RESIZING
 from .recorder import Recorder
 from .refusal import LeftOut, SeenByRunsAlone, ValueRead
 

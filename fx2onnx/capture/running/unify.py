@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from keyword import iskeyword
-from typing import Any
+from typing import Any, cast
 
 import sympy
 import torch
@@ -19,22 +19,24 @@ from torch.utils import _pytree as pytree
 from ...blocks.sharing import storage
 from ...build.values import Size, expression, python_number
 from .decided_sizes import DecidedSizes
-from .explain import Ambiguous, Explanations, Unexplained
+from .explain import Explanations
 from .input_names import identifier, names_of_inputs
 from .lines import line_in
 from .loops.checks import check_leaves, check_tests, is_counted
-from .loops.lists import every_turn, sizes_of_list
+from .loops.lists import every_turn
 from .loops.places import counted, ranges_by
 from .loops.rolling import State, rolled
 from .loops.turns import EVERY, Loop
 from .made_of_numbers import error_of_unequal_numbers, gives
 from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
-from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts, has_symbols, moving, steps
+from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts
 from .program import CallSpec, Described, RunProgram, argument_of
 from .python_numbers import Kept, expressions_kept
 from .recorder import Recorder
 from .refusal import CannotRun, LeftOut, NumbersMove
+from .repeated import Repeated
+from .result_sizes import ResultSizes
 from .sample import Axes
 from .script import TEST
 
@@ -65,10 +67,11 @@ class Writer:
         self._first = self._nodes_before_calls()
 
     def _begin(self, axes: Axes, traces: Sequence[Trace], sizes: Explanations, of_operators: OperatorSizes) -> None:
-        self.axes, self.traces, self.sizes, self.of_operators = axes, traces, sizes, of_operators
+        self.axes, self.traces, self.sizes = axes, traces, sizes
         self.graph = torch.fx.Graph()
         self.modules: dict[str, torch.fx.GraphModule] = {}  # graphs inside
         self.known: dict[Ref, tuple[Size, ...]] = {}
+        self.of_results = ResultSizes(sizes, of_operators, self.known)
         self._names: set[str] = set()  # of placeholders
         self._nodes: dict[Ref, torch.fx.Node] = {}
         self._memory = Memory(1 + len(traces))
@@ -98,22 +101,29 @@ class Writer:
         """Return the symbol of the number that a call read."""
         return self._rows[call].meta["val"]
 
-    def again(self, row: Row, first: Row, number: int) -> None:
-        """Write a call as the call of this number was written.
+    def again(self, rows: Sequence[Row], begin: int) -> None:
+        """Write calls as those from this number on were written.
 
         Raises:
             CannotRun: another run makes another call here.
         """
-        others = self._others_of(row)
-        for other in others:
+        here = len(self._rows)
+        others = [trace.rows[here : here + len(rows)] for trace in self.traces]
+        repeated = all(len(found) == len(rows) and _repeat_alike(rows, found) for found in others)
+        for number, row in enumerate(rows):
+            self._write_again(row, begin + number, [found[number] for found in others] if repeated else self._others_of(row), repeated)
+
+    def _write_again(self, row: Row, number: int, others: Sequence[Row], repeated: bool) -> None:
+        for other in () if repeated else others:
             if any(a != b for a, b in zip(row.leaves, other.leaves, strict=True) if isinstance(a, Ref) or isinstance(b, Ref)):
                 raise NumbersMove(f"{row.op} at {line_in(row.line)} takes a different tensor at other sizes")
-        pairs = zip(first.leaves, row.leaves, strict=True)
+        pairs = zip(self.noted[number].leaves, row.leaves, strict=True)
         nodes = {self._node(a): self._node(b) for a, b in pairs if isinstance(a, Ref)}
         node = self.graph.node_copy(self._rows[number], nodes.__getitem__)
-        refs = [(Ref("row", number, part), Ref("row", len(self._rows), part)) for part in range(len(row.made))]
         self._memory.note(len(self._rows), row, others)
-        found = [self._described_again(*pair, made) for pair, made in zip(refs, row.made, strict=True)]
+        self.decided.pass_over(row)
+        here = len(self._rows)
+        found = [self._described_again(Ref("row", number, part), Ref("row", here, part), made) for part, made in enumerate(row.made)]
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
         self._keep(node, row)
 
@@ -282,24 +292,15 @@ class Writer:
         args, kwargs = unflattened(leaves, row.spec)
         name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
-        told, special = row.sizes or [], row.sizes is None and self._takes_special_sizes(node, leaves)
         if self.decided.concern(row, node, leaves):
             told, special = self.decided.sizes_of(number, row, node, others), True
-        elif special and (listed := sizes_of_list(node)) is not None:
-            told, special = ([listed], True) if any(map(self.sizes.is_special, listed)) else ([], False)
-        elif special or (row.sizes is None and steps(row.op) and (moving(node.all_input_nodes) or has_symbols(leaves))):
-            told = self.of_operators.of(node)
+        else:
+            told, special = self.of_results.of_call(row, node, leaves, bool(self._loops))
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
         found = [self._result(row, node, Ref("row", number, part), made, told, special) for part, made in parts]
         check_parts(node, len(row.made), self.axes, row.line)
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
         self._keep(node, row)
-
-    def _takes_special_sizes(self, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
-        values = [part for given in node.all_input_nodes for part in pytree.tree_leaves(given.meta.get("val"))]
-        sizes = [size for value in values if isinstance(value, Described) for size in value.sizes]
-        symbolic = [leaf for leaf in leaves if isinstance(leaf, sympy.Basic) and leaf.is_integer]
-        return any(self.sizes.is_special(size) for size in (*sizes, *symbolic))
 
     def _leaf(self, row: Row, values: tuple[Any, ...]) -> Any:
         first = values[0]
@@ -318,7 +319,7 @@ class Writer:
                 raise CannotRun(f"{row.op} takes {self.axes.said(first)} at {line_in(row.line)}, but {values[1:]} at other sizes")
             first = python_number(first)
         if type(first) is int and all(type(value) is int for value in values[1:]):
-            return self._size(row, (first, *values[1:]))
+            return self.of_results.size(row, (first, *values[1:]))
         if not all(alike(first, value) for value in values[1:]):
             listed = ", ".join(map(repr, dict.fromkeys((first, *values[1:]))))
             raise NumbersMove(f"{row.op} takes {listed} at {line_in(row.line)}, depending on the sizes")
@@ -353,38 +354,8 @@ class Writer:
         if any(other.dtype != first.dtype or len(other.shape) != len(first.shape) for other in made):
             raise CannotRun(f"{row.op} at {line_in(row.line)} returns a different dtype or number of axes at other sizes")
         shapes = list(zip(*(other.shape for other in made), strict=True))
-        sizes = self._as_told(shapes, told, ref.part)
-        if sizes is None and special:
-            raise CannotRun(
-                f"{row.op} takes a size at {line_in(row.line)} that equals another size in all runs, and its result size is unknown"
-            )
-        if sizes is None:
-            try:
-                by_axis = dict(enumerate((told[ref.part] if ref.part < len(told) else None) or ()))
-                sizes = tuple(self._told_or_seen(row, found, by_axis.get(axis)) for axis, found in enumerate(shapes))
-            except (CannotRun, Ambiguous):
-                sizes = self._as_told(shapes, self.of_operators.of(node), ref.part)
-                if sizes is None:
-                    raise
-        self.known[ref] = sizes
+        self.known[ref] = sizes = self.of_results.of_result(row, node, shapes, told, ref.part, special)
         return Described.of(sizes, first.dtype, first.storage)
-
-    def _as_told(self, shapes: Sequence[tuple[int, ...]], told: Sizes, part: int) -> tuple[Size, ...] | None:
-        """The sizes of a result that torch works out, where they give what the runs gave."""
-        sizes = told[part] if part < len(told) else None
-        if sizes is None or len(sizes) != len(shapes):
-            return None
-        return sizes if all(self.sizes.give(size, values) for size, values in zip(sizes, shapes, strict=True)) else None
-
-    def _told_or_seen(self, row: Row, values: tuple[int, ...], told: Size | None) -> Size:
-        """The size of an axis as torch works it out, which may take that of another for a constant; or as the runs show it."""
-        return told if isinstance(told, sympy.Basic) and self.sizes.give(told, values) else self._size(row, values)
-
-    def _size(self, row: Row, values: tuple[int, ...]) -> Size:
-        try:
-            return self.sizes.of(values)
-        except Unexplained as error:
-            raise NumbersMove(f"{row.op} takes or returns {values} at {line_in(row.line)}, which the input sizes do not explain") from error
 
     def _returned(self, trace: Trace) -> list[OutputSpec]:
         results: list[Any] = []
@@ -405,6 +376,15 @@ class Writer:
             told = dict.fromkeys("another tensor" if isinstance(value, Ref) else repr(value) for value in values)
             raise CannotRun(f"the model returns {', '.join(told)}, depending on the sizes")
         return self._node(first) if isinstance(first, Ref) else first
+
+
+def _repeat_alike(rows: Sequence[Row], others: Sequence[Row]) -> bool:
+    """Whether the calls of one repeated block are those of one in another run."""
+    ends = rows[0], rows[-1], others[0], others[-1]
+    if not all(isinstance(row, Repeated) for row in ends):
+        return False
+    mine, last, first, end = cast("tuple[Repeated, ...]", ends)
+    return first.notes is end.notes and mine.repeats_as(first) and last.repeats_as(end)
 
 
 def error_of_other_calls(row: Row | None, other: Row | None, setting: str) -> LeftOut:

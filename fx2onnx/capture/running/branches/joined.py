@@ -328,16 +328,6 @@ class Joined:
             return self._axes.said(kind)
         return f"{self._axes.said(kind[1])} of {kind[0]}"
 
-    def _agreed_by_value(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
-        """Return what describes a result of two sides, one of which may be as long as values say.
-
-        Raises:
-            CannotRun: they differ in more than that.
-        """
-        sizes = [size for result in pair if _is_tensor(result) for size in result.meta["val"].sizes]
-        decided = any(size in self._unnamed.values() or self._axes.fresh.among(size) for size in sizes)
-        return (self._agreed_by_size if decided else self._agreed)(number, pair, sides, line)
-
     def _fresh(self, value: Described) -> Described:
         return Described.of(value.sizes, value.dtype, next(self._new))
 

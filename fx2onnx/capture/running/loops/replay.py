@@ -11,6 +11,7 @@ import sympy
 import torch
 from torch import nn
 from torch.export.graph_signature import InputKind
+from torch.fx.node import map_aggregate
 from torch.utils import _pytree as pytree
 
 from ....build.turns import turns
@@ -72,48 +73,65 @@ class OtherSide(Exception):
 
 
 class Replay(torch.fx.Interpreter):
-    """Calls a graph whose arguments hold sizes as expressions."""
+    """Calls a graph whose arguments hold sizes as expressions; what an interpreter does around each call takes longer than most calls."""
 
     def __init__(self, module: torch.fx.GraphModule, numbers: Mapping[sympy.Symbol, int]) -> None:
         super().__init__(module)
-        self._numbers = dict(numbers)
+        self._numbers: dict[Any, Any] = dict(numbers)
 
-    def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
+    def run(self, *given: Any) -> Any:  # type: ignore[override]
+        """Call the graph."""
+        arguments = iter(given)
+        for node in self.graph.nodes:
+            if node.op == "output":
+                return self._plain(node.args[0])
+            self.env[node] = self._placed(node, next(arguments)) if node.op == "placeholder" else self._made(node)
+            for unused in self.user_to_last_uses.get(node, ()):
+                del self.env[unused]
+        return None
+
+    def _placed(self, node: torch.fx.Node, value: Any) -> Any:
         """Take an argument; the number of a turn is one."""
-        value = super().placeholder(target, args, kwargs)
-        node = next(node for node in self.module.graph.find_nodes(op="placeholder") if node.target == target)  # type: ignore[union-attr, operator]
         if isinstance(node.meta["val"], torch.SymInt):
             self._numbers[expression(node.meta["val"])] = value
         return value
 
-    def run_node(self, n: torch.fx.Node) -> Any:
+    def _made(self, node: torch.fx.Node) -> Any:
         """Make a call; a loop without any turn returns what it is given, and lists as empty as their sizes say."""
-        if n.target is TEST and bool(self.fetch_args_kwargs_from_env(n)[0][0]) is not n.meta["val"]:
+        if node.op != "call_function":
+            return self.fetch_attr(str(node.target))
+        args = self._plain(node.args)
+        if node.target is TEST and bool(args[0]) is not node.meta["val"]:
             raise OtherSide
-        if n.target is torch.ops.higher_order.cond:
-            holds, *sides, given = self._plain(self.fetch_args_kwargs_from_env(n)[0])
+        if node.target is torch.ops.higher_order.cond:
+            holds, *sides, given = args
             return Replay(sides[0 if holds else 1], self._numbers).run(*given)
-        if n.target is not turns:
-            return self._bound(n, super().run_node(n))
-        body, number, first, carried, extra, goes_on = self._plain(self.fetch_args_kwargs_from_env(n)[0])
+        if node.target is not turns:
+            return self._bound(node, node.target(*args, **self._plain(node.kwargs)))  # type: ignore[operator]
+        body, number, first, carried, extra, goes_on = args
         if (number is None or number > 0) and (goes_on is None or bool(goes_on)):
             return turns(lambda *given: Replay(body, self._numbers).run(*given), number, first, carried, extra, goes_on)
-        rows = n.meta["val"][len(carried) :]
-        return [*carried, *(torch.empty([max(size, 0) for size in self._plain(value.sizes)], dtype=value.dtype) for value in rows)]
+        rows = node.meta["val"][len(carried) :]
+        return [*carried, *(torch.empty([max(self._leaf(size), 0) for size in value.sizes], dtype=value.dtype) for value in rows)]
 
-    def _bound(self, n: torch.fx.Node, result: Any) -> Any:
+    def _bound(self, node: torch.fx.Node, result: Any) -> Any:
         """Take what values decide from the result of a call."""
-        for symbol, (part, axis) in n.meta.get(BINDINGS, {}).items():
+        for symbol, (part, axis) in node.meta.get(BINDINGS, {}).items():
             one = result[part] if isinstance(result, (tuple, list)) else result
             self._numbers[symbol] = one if axis is None else one.shape[axis]
         return result
 
-    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
-        """Make a call."""
-        return super().call_function(target, *self._plain((args, kwargs)))
-
     def _plain(self, tree: Any) -> Any:
-        return pytree.tree_map_only(sympy.Basic, lambda number: python_number(number.subs(self._numbers)), tree)
+        return map_aggregate(tree, self._leaf)
+
+    def _leaf(self, leaf: Any) -> Any:
+        if isinstance(leaf, torch.fx.Node):
+            return self.env[leaf]
+        if not isinstance(leaf, sympy.Basic):
+            return leaf
+        if leaf not in self._numbers:
+            self._numbers[leaf] = python_number(leaf.subs(self._numbers))
+        return self._numbers[leaf]
 
 
 def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[str, ...]:

@@ -1,0 +1,154 @@
+"""The shape functions of all operators that have one, and how an operator is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import sympy
+import torch
+from torch.utils._sympy.functions import CeilToInt, FloatTrueDiv, ToFloat
+
+from . import products, views
+from .sizes import Shape, Size, Undecided, broadcast, in_steps, plain, positive
+
+aten = torch.ops.aten
+
+
+def result_shapes(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Shape] | None:
+    """Return the shapes of the results of a call, in which a `Shape` stands for each tensor; None where no rule tells them."""
+    rule = rule_of(op)
+    if rule is None:
+        return None
+    try:
+        made = rule(*args, **kwargs)
+    except Undecided:
+        return None
+    return [made] if isinstance(made, Shape) else made
+
+
+@cache
+def rule_of(op: Any) -> Any:
+    """Return the shape function of an operator; None where it has none."""
+    if op in RULES or not isinstance(op, torch._ops.OpOverload):
+        return RULES.get(op)
+    is_plain = torch.Tag.pointwise in op.tags and len(op._schema.returns) == 1 and "out" not in op._overloadname
+    return of_elements if is_plain else None
+
+
+def of_elements(*args: Any, **kwargs: Any) -> Shape:
+    """Broadcast the tensors."""
+    return broadcast(*(leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, Shape)))
+
+
+def of_first(x: Shape, *_: Any, **__: Any) -> Shape:
+    """Return the shape of the first tensor."""
+    return x
+
+
+def of_first_twice(x: Shape, *_: Any, **__: Any) -> list[Shape]:
+    """Return the shape of the first tensor, for two results."""
+    return [x, x]
+
+
+def of_sizes(size: Sequence[Any], *_: Any, **__: Any) -> Shape:
+    """Return the sizes that are asked for."""
+    return Shape(map(plain, size))
+
+
+def of_new_sizes(x: Shape, size: Sequence[Any], *_: Any, **__: Any) -> Shape:
+    """Return the sizes that are asked for, beside a tensor."""
+    return Shape(map(plain, size))
+
+
+def of_number(*_: Any, **__: Any) -> Shape:
+    """Return the shape of a number."""
+    return Shape()
+
+
+def of_range(*given: Any, **_: Any) -> Shape:
+    """Return how many numbers `arange` gives. Raises Undecided where it goes in steps of integers, or may be empty."""
+    start, end, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]
+    if any(isinstance(number, sympy.Expr) and not number.is_integer for number in (start, end, step)):
+        whole = _in_float(end) - start if start else _in_float(end)
+        return Shape([CeilToInt(whole if step == 1 else FloatTrueDiv(whole, _in_float(step)))])
+    if step != 1 or not all(isinstance(bound, int) or (isinstance(bound, sympy.Expr) and bound.is_integer) for bound in (start, end)):
+        raise Undecided
+    length = plain(end - start)
+    if (length >= 0) not in (True, sympy.true):
+        raise Undecided
+    return Shape([length])
+
+
+def _in_float(number: Any) -> Any:
+    told = sympy.sympify(number)
+    return ToFloat(told) if told.is_integer else told
+
+
+def of_triangle_above(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
+    """Return two positions of each entry of a square on this diagonal or above it."""
+    _check_square(row, col, offset)
+    return Shape([2, _entries_above(row, offset)])
+
+
+def of_triangle_below(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
+    """Return two positions of each entry of a square on this diagonal or below it."""
+    _check_square(row, col, offset)
+    return Shape([2, plain(row * row - _entries_above(row, offset + 1))])
+
+
+def _check_square(rows: Any, columns: Any, offset: Any) -> None:
+    if rows != columns or not isinstance(offset, int):
+        raise Undecided
+
+
+def _entries_above(rows: Any, offset: int) -> Any:
+    if offset <= 0:
+        return plain(rows * rows - _triangle(positive(rows + offset - 1)))
+    return plain(_triangle(positive(rows - offset)))
+
+
+def _triangle(side: Any) -> Size:
+    found: Size = in_steps(side * (side + 1), 2)
+    return found
+
+
+LIKE_FIRST = (
+    *("alias", "clone", "contiguous", "detach", "detach_", "dropout", "feature_dropout", "alpha_dropout", "bernoulli", "type_as"),
+    *("layer_norm", "rms_norm", "batch_norm", "group_norm", "instance_norm", "_to_copy", "lift_fresh_copy", "copy_", "zero_"),
+    *("cumsum", "cumprod", "logcumsumexp", "flip", "roll", "tril", "triu", "index_put", "index_put_", "_index_put_impl_"),
+    *("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like", "normal_", "uniform_"),
+    *("to.dtype", "to.device", "to.dtype_layout", "to.other", "softmax.int", "log_softmax.int", "_softmax", "_log_softmax"),
+    *("scatter.src", "scatter.value", "scatter_add", "scatter_reduce.two", "index_add", "index_copy", "index_fill.int_Scalar"),
+    *("slice_scatter", "select_scatter", "argsort", "argsort.stable", "masked_fill_.Scalar", "masked_fill_.Tensor"),
+    *("fill.Scalar", "fill_.Scalar", "fill.Tensor", "fill_.Tensor", "bernoulli.p"),
+)
+BY_ELEMENT = (  # torch does not say so of these
+    *("where.self", "where.ScalarOther", "where.ScalarSelf", "masked_fill.Scalar", "masked_fill.Tensor", "masked_scatter"),
+    *("__and__.Tensor", "__or__.Tensor", "__xor__.Tensor", "divide.Tensor", "subtract.Tensor", "multiply.Tensor", "rsub.Scalar"),
+    *("rsub.Tensor", "floor_divide", "true_divide.Tensor", "isclose", "greater.Tensor", "less.Tensor", "not_equal.Tensor"),
+)
+SIZES_FIRST = ("zeros", "ones", "empty.memory_format", "full", "rand", "randn")
+SIZES_SECOND = ("new_zeros", "new_ones", "new_empty", "new_full")
+
+
+def _overloads(names: Sequence[str]) -> list[Any]:
+    """The overloads of these names that this torch has."""
+    pairs = [name.partition(".")[::2] for name in names]
+    return [getattr(getattr(aten, name), overload or "default") for name, overload in pairs if hasattr(aten, name)]
+
+
+RULES: dict[Any, Any] = {
+    **views.RULES,
+    **products.RULES,
+    **dict.fromkeys(_overloads(LIKE_FIRST), of_first),
+    **dict.fromkeys(_overloads(("sort", "sort.stable", "cummax", "cummin")), of_first_twice),
+    **dict.fromkeys(_overloads(SIZES_FIRST), of_sizes),
+    **dict.fromkeys(_overloads(SIZES_SECOND), of_new_sizes),
+    aten.scalar_tensor.default: of_number,
+    **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), of_range),
+    aten.triu_indices.default: of_triangle_above,
+    aten.tril_indices.default: of_triangle_below,
+    **dict.fromkeys(_overloads(BY_ELEMENT), of_elements),
+}
