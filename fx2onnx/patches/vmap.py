@@ -32,6 +32,7 @@ def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
     "vmap",
     "torch._export.non_strict_utils._NonStrictTorchFunctionHandler._override",
     reason="torch.export reads each batched position of an index as a number",
+    issue="pytorch#158540",
 )
 def _with_batched_positions(override: Callable[..., Any]) -> Callable[..., Any]:
     """Pass an index with batched tensors through unchanged."""
