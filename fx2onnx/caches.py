@@ -59,7 +59,12 @@ def _can_be_registered() -> bool:
     return True
 
 
-@register_context("caches", "torch.utils._pytree.SUPPORTED_NODES", reason="torch does not know the caches of transformers as containers")
+@register_context(
+    "caches",
+    "torch.utils._pytree.SUPPORTED_NODES",
+    reason="the caches of transformers are not registered as pytree nodes",
+    issue="pytorch#155862",
+)
 @contextmanager
 def _registered() -> Iterator[None]:
     """Register every cache there is."""

@@ -139,7 +139,7 @@ class _Pairing:
         self.found = Match([], [], renaming)
 
     def skip_to(self, place: int, other_place: int) -> None:
-        """Add what stands before the next common call as a gap."""
+        """Add the calls before the next common one as a gap."""
         begun, other_begun = self._begun
         if begun < place or other_begun < other_place:
             self.found.pattern.append(Gap(tuple(self._one[begun:place]), tuple(self._other[other_begun:other_place])))
@@ -151,7 +151,6 @@ class _Pairing:
         self.found.pattern.append(replace(one, leaves=leaves))
         for name, its in zip(one.results, other.results, strict=True):
             self.found.renaming[name] = its
-            self._taken.add(its)
 
     def _leaf(self, number: int, one: Any, other: Any) -> Any:
         if self._agree(one, other):
@@ -173,9 +172,9 @@ class _Pairing:
 
 
 def align(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the places of equal items in two sequences, in order: those at both ends, and between them what occurs once in each.
+    """Return the places of equal items in two sequences, in order: those at both ends, and unique ones in between.
 
-    Of what occurs once, all is left out that stands in another order: which of two to keep would be a guess.
+    Unique items in a different order are left out, because choosing one of them would be a guess.
     """
     start = common_prefix(one, other)
     end = common_prefix(one[start:][::-1], other[start:][::-1])
@@ -203,7 +202,7 @@ def common_prefix(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def _anchors(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the places of what occurs once in each, without those that cross another."""
+    """Return the places of items that are unique in both sequences, without pairs that cross another pair."""
     places = _once(other)
     pairs = [(i, places[key]) for key, i in _once(one).items() if key in places]
     highest = list(accumulate((j for _, j in pairs), max))
@@ -236,7 +235,7 @@ def _key(leaf: Any) -> Hashable:
 
 
 def number_by_first_use(keys: Iterable[Hashable]) -> tuple[int, ...]:
-    """Return for each key the number of the first place where it stands: which of them are the same, whatever they are."""
+    """Return for each key the index of its first occurrence. Two sequences of keys repeat alike if these numbers are equal."""
     first: dict[Hashable, int] = {}
     return tuple(first.setdefault(key, place) for place, key in enumerate(keys))
 
@@ -256,7 +255,7 @@ def canonical(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def events_of_nodes(nodes: Iterable[torch.fx.Node]) -> list[Event]:
-    """Return nodes of an fx graph as events: each makes a value of its own name."""
+    """Return the nodes of an fx graph as events. Each node is also the name of the value that it makes."""
     found = []
     for node in nodes:
         leaves, spec = pytree.tree_flatten((node.args, node.kwargs), is_leaf=lambda part: isinstance(part, torch.fx.Node))

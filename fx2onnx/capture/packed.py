@@ -121,6 +121,7 @@ def _pad_packed_sequence(sequence: Any, batch_first: Any, padding_value: Any, to
     "torch.nn.utils.rnn.pack_padded_sequence.__code__",
     "torch.nn.utils.rnn.pad_packed_sequence.__code__",
     reason="the number of rows of a packed sequence depends on values; a module may have imported the function by its name",
+    issue="pytorch#171978",
 )
 def _code_of_ours(own: CodeType, holder: FunctionType) -> CodeType:
     ours = {"pack_padded_sequence": _pack_padded_sequence, "pad_packed_sequence": _pad_packed_sequence}
@@ -188,7 +189,8 @@ def _as_long_as(steps: torch.Tensor, length: Any, padding_value: float) -> torch
 @register_patch(
     "packed",
     *(f"torch.nn.{layer}.forward" for layer in ("LSTM", "GRU", "RNN")),
-    reason="a recurrent layer takes a packed sequence as its padded steps and their lengths",
+    reason="the layer gets a packed sequence as padded steps and lengths",
+    issue="pytorch#171978",
 )
 def _of_described(forward: Callable[..., Any]) -> Callable[..., Any]:
     def of_either(self: nn.RNNBase, input: Any, hx: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Errors of the capture that the model itself caught: what stands in its `except` was captured instead."""
+"""Errors of the capture that the model itself catches, so that its `except` branch would be captured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRACERS = (TORCH, "/sympy/", "<eval_with_key>")  # they catch such errors themse
 
 @contextmanager
 def no_error_caught() -> Iterator[None]:
-    """Keep, while it lasts, errors that say "this depends on values"; at its end, none of them may have been caught by the model.
+    """Record data-dependent errors that torch raises, and check at the end that the model caught none of them.
 
     Raises:
         CaptureError: the model caught one.
@@ -36,7 +36,7 @@ def no_error_caught() -> Iterator[None]:
 @register_patch(
     "caught_errors",
     *(f"{kind}.__init__" for kind in KINDS),
-    reason="a model that catches such an error of the capture would be captured as it is in its except, and no handler tells",
+    reason="if the model catches this error, its except branch would be captured for all values",
 )
 def _kept(own: Callable[..., None], kept: list[BaseException]) -> Callable[..., None]:
     def made(error: BaseException, *args: object) -> None:

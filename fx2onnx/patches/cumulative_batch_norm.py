@@ -1,4 +1,4 @@
-"""Batch norms that train with `momentum=None`: the average of all batches so far, by a number of batches that stays a tensor."""
+"""Batch norms in training mode with `momentum=None`: the cumulative average, with the number of batches as a tensor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .registry import register_patch
 @register_patch(
     "cumulative_batch_norm",
     "torch.nn.modules.batchnorm._BatchNorm.forward",
-    reason="with momentum=None it reads the number of batches with item(), which torch.export cannot; here that number stays a tensor",
+    reason="with momentum=None torch reads the number of batches with item(), which torch.export does not support",
 )
 def _of_either(forward: Callable[..., Any]) -> Callable[..., Any]:
     def of_either(self: _BatchNorm, input: torch.Tensor) -> Any:
@@ -29,7 +29,7 @@ def _averages_plainly(norm: _BatchNorm) -> bool:
 
 
 def _averaged(norm: _BatchNorm, x: torch.Tensor) -> torch.Tensor:
-    """Normalise by the batch, and take its mean and variance into the averages: one part in as many as there are batches."""
+    """Normalise by the batch, and update the running averages with weight 1 / number of batches."""
     norm._check_input_dim(x)
     made = F.batch_norm(x, None, None, norm.weight, norm.bias, True, 0.0, norm.eps)
     assert isinstance(norm.num_batches_tracked, torch.Tensor)

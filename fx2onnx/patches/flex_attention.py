@@ -1,4 +1,4 @@
-"""FlexAttention as the operators that its eager implementation consists of, where torch would keep one operator that takes functions."""
+"""FlexAttention as the operators of its eager implementation, not as one higher-order operator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _register = partial(register_patch, "flex_attention", optional=True)  # a model 
 
 
 @_register(
-    f"{MODULE}.flex_attention_hop", reason="torch would keep one operator that takes functions; its eager implementation is followed"
+    f"{MODULE}.flex_attention_hop", reason="torch would capture one higher-order operator; its eager implementation is traced instead"
 )
 def _call_eager(original: Any) -> Any:
     from torch._higher_order_ops.flex_attention import math_attention
@@ -23,16 +23,18 @@ def _call_eager(original: Any) -> Any:
     return math_attention
 
 
-@_register(f"{MODULE}.setup_compilation_env", reason="torch compiles it in a way that hides the calls from the tracer")
+@_register(f"{MODULE}.setup_compilation_env", reason="torch would compile it, which hides the calls from the tracer")
 def _set_up_nothing(original: Any) -> Any:
     return lambda: nullcontext("eager")
 
 
-@_register(f"{MODULE}._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", reason="it is not compiled, which is what is wanted, and no bug")
+@_register(f"{MODULE}._FLEX_ATTENTION_DISABLE_COMPILE_DEBUG", reason="torch would warn that it is not compiled")
 def _disable_compilation(original: bool) -> bool:
     return True
 
 
-@_register(f"{MODULE}._validate_device", reason="it refuses weights that require gradients on a CPU, and a file computes none")
+@_register(
+    f"{MODULE}._validate_device", reason="torch refuses weights that require gradients on a CPU; an exported model computes no gradients"
+)
 def _accept_any_device(original: Any) -> Any:
     return lambda *tensors: None

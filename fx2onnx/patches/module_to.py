@@ -1,4 +1,4 @@
-"""`self.part.to(dtype)` in a forward: nothing where the part has that dtype, as in eager; torch.export would swap its parameters."""
+"""`self.part.to(dtype)` in a forward has no effect if the part already has that dtype, as in eager mode."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DTYPES = {"to": None, "float": torch.float32, "double": torch.float64, "half": t
 
 
 def casts_of_parts(model: nn.Module) -> AbstractContextManager[None]:
-    """Let `to`, `float` and their like return a module as it is, while it lasts, where that changes none of its tensors.
+    """Let `to`, `float` and similar methods return the module itself if they change none of its tensors.
 
     Raises:
-        CaptureError: a cast would change what the model holds, which a file keeps as it is.
+        CaptureError: a cast would change a parameter or buffer of the model, which is constant in the exported model.
     """
     return patched("module_to", held={id(tensor) for tensor in _tensors(model)})
 
@@ -29,7 +29,7 @@ def casts_of_parts(model: nn.Module) -> AbstractContextManager[None]:
 @register_patch(
     "module_to",
     *(f"torch.nn.Module.{name}" for name in DTYPES),
-    reason="torch.export would swap the parameters of a submodule that forward casts; what changes no tensor is left out",
+    reason="torch.export would swap the parameters of a submodule that forward casts, even if nothing changes",
 )
 def _cast(own: Callable[..., nn.Module], name: str, held: Collection[int]) -> Callable[..., nn.Module]:
     dtype = DTYPES[name]

@@ -1,4 +1,4 @@
-"""What torch.export refuses as it is called, and takes as it can be written: masks of bytes, classes that are counted."""
+"""Masks of bytes, and `one_hot` without a number of classes, rewritten as calls that torch.export supports."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MasksAndClasses(TorchFunctionMode):
     """While it lasts, a mask of bytes is one of booleans, and `one_hot` without a number of classes compares with all up to the largest."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Make the call, or the one that says the same."""
+        """Make the call, or an equivalent one."""
         kwargs = kwargs or {}
         if func is torch.Tensor.__getitem__:
             return func(args[0], pytree.tree_map_only(torch.Tensor, _as_booleans, args[1]))
@@ -41,7 +41,7 @@ def _classes(tensor: torch.Tensor, num_classes: Any = -1) -> Any:
 
 
 def _counted(values: torch.Tensor) -> torch.Tensor:
-    """Return (*sizes of the values, as many classes as the largest value asks for)."""
+    """Return a tensor with one more axis, whose size is the largest value plus one."""
     torch._check_tensor_all(values >= 0)
     classes = (values.max() + 1).item()
     torch._check(classes >= 1)

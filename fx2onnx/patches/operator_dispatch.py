@@ -1,4 +1,4 @@
-"""What a run changes of torch while it lasts: how an operator finds who notes it."""
+"""Fast path from an operator to the tracer, without the dispatch of torch."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PLACE = 0  # of a mode of this kind among those of torch
 
 
 @register_patch(
-    "operator_dispatch", "torch._ops.OpOverload._get_dispatch", reason="what torch does before each call takes three times as long"
+    "operator_dispatch", "torch._ops.OpOverload._get_dispatch", reason="the dispatch of torch before each call triples the time of a run"
 )
 def _handing_calls_to(asked: Callable[..., Any], mode: ProxyTorchDispatchMode) -> Callable[..., Any]:
-    """Hand calls of operators to a mode that has been entered, without what torch does before each: that takes three times as long.
+    """Pass calls of operators directly to an active mode, without the dispatch of torch, which triples the time.
 
-    Wherever the mode is not the one that torch would ask, torch goes on as ever.
+    If torch would not call this mode, the original dispatch is used.
     """
     modes = mode_stack_state_for_pre_dispatch()
     handlers: dict[OpOverload, Callable[..., Any]] = {}

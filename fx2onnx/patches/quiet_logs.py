@@ -1,4 +1,4 @@
-"""What torch prints and logs where it refuses a model: our error says it, so it is not shown beside that."""
+"""Silence what torch prints and logs when it cannot export a model, because our own error covers it."""
 
 from __future__ import annotations
 
@@ -23,15 +23,21 @@ REFUSALS = {  # by the module that logs them, how they begin
 }
 
 
-@register_patch("quiet_logs", "torch.export._trace.print", creates=True, reason="torch prints the graph as far as it was traced")
+@register_patch(
+    "quiet_logs", "torch.export._trace.print", creates=True, reason="torch prints the partial graph when it cannot export the model"
+)
 def _print_nothing(original: Any) -> Any:
     return lambda *_, **__: None
 
 
-@register_context("quiet_logs", *(f"the logger {name}" for name in REFUSALS), reason="torch logs why it refuses, which our own error says")
+@register_context(
+    "quiet_logs",
+    *(f"the logger {name}" for name in REFUSALS),
+    reason="torch logs why it cannot export the model, which our own error covers",
+)
 @contextmanager
 def _without_refusals() -> Iterator[None]:
-    """Keep what torch logs from being shown where it begins like one of these."""
+    """Filter log messages that begin like one of these."""
     filters = {name: _filter_of(beginnings) for name, beginnings in REFUSALS.items()}
     for name, is_other in filters.items():
         logging.getLogger(name).addFilter(is_other)

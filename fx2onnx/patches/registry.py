@@ -1,4 +1,4 @@
-"""The registry of what a capture replaces in torch and Python: each patch with its target, owner and reason, and how all are undone."""
+"""The registry of all patches of torch and Python: each with its target, owner and reason. Patches are undone when a capture ends."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ import torch
 from ..errors import UnsupportedTorch
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
-ABSENT = object()  # in the place of an attribute that its holder does not have itself
+ABSENT = object()  # stands for an attribute that an object does not have itself
 _PATCHES: dict[str, list[Patch]] = {}
 
 
 @dataclass(frozen=True)
 class Patch:
-    """One thing that changes while a capture runs.
+    """One change of torch or Python during a capture.
 
     Attributes:
-        target: the dotted path of the attribute that is replaced, or of what a context manager acts on.
-        owner: the feature that needs it. `patched(owner)` enters all patches of a feature.
-        reason: what torch does otherwise.
-        factory: returns the replacement, given the original and what it asks for by name; or a context manager, given the latter alone.
+        target: the dotted path of the attribute that is replaced; for a context manager, what it affects.
+        owner: the feature that needs the patch. `patched(owner)` applies all patches of a feature.
+        reason: what torch does without the patch.
+        factory: returns the replacement for the original; or a context manager. Its other parameters are passed by name.
         module: where the patch is registered.
-        issue: the issue of torch that would make it unnecessary, where one is known.
-        optional: whether it is left out where the target does not exist.
-        creates: whether the attribute may be missing before.
+        issue: the issue of torch that makes it necessary, if one is known.
+        optional: whether the patch is skipped if its target does not exist.
+        creates: whether the attribute may be missing; it is removed again at the end.
         is_context: whether the factory returns a context manager, such as a mode of torch.
-        asks: the names of the parameters of the factory.
+        parameters: the names of the parameters of the factory.
     """
 
     target: str
@@ -45,10 +45,10 @@ class Patch:
     optional: bool = False
     creates: bool = False
     is_context: bool = False
-    asks: tuple[str, ...] = field(init=False)
+    parameters: tuple[str, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "asks", tuple(inspect.signature(self.factory).parameters))
+        object.__setattr__(self, "parameters", tuple(inspect.signature(self.factory).parameters))
 
     @property
     def name(self) -> str:
@@ -56,12 +56,12 @@ class Patch:
         return self.target.rpartition(".")[2]
 
     def find_holder(self) -> Any:
-        """Return the object whose attribute is replaced; None where it, or the attribute, does not exist."""
+        """Return the object whose attribute is replaced; None if the object or the attribute does not exist."""
         holder = find_object(self.target.rpartition(".")[0])
         return holder if holder is not None and (self.creates or hasattr(holder, self.name)) else None
 
     def current(self) -> Any:
-        """Return what the holder itself has under the name at this moment, a descriptor as such."""
+        """Return the attribute as it is now, without calling descriptors; `ABSENT` if there is none."""
         holder = self.find_holder()
         return ABSENT if holder is None else _own_attribute(holder, self.name)
 
@@ -71,7 +71,7 @@ def register_patch(
 ) -> Callable[[Factory], Factory]:
     """Register the decorated `factory(original, ...)` for each of these dotted paths.
 
-    Further parameters of the factory are looked up by name in what `patched` is given; `name` and `holder` are those of the target.
+    The other parameters of the factory are keyword arguments of `patched`, or `name` and `holder`: the attribute and its object.
     """
 
     def register(factory: Factory) -> Factory:
@@ -83,7 +83,7 @@ def register_patch(
 
 
 def register_context(owner: str, *targets: str, reason: str, issue: str = "") -> Callable[[Factory], Factory]:
-    """Register the decorated class or function, which returns a context manager, for what it acts on. Parameters as of a patch."""
+    """Register the decorated class or function, which returns a context manager. `targets` says what it affects, for the table."""
 
     def register(factory: Factory) -> Factory:
         _add(Patch(", ".join(targets), owner, reason, factory, factory.__module__, issue, is_context=True))
@@ -103,10 +103,10 @@ def registered() -> tuple[Patch, ...]:
 
 @contextmanager
 def patched(*owners: str, **context: Any) -> Iterator[None]:
-    """Enter all patches of these owners; undo them in reverse order at the end, also after an error.
+    """Apply all patches of these owners, and undo them in reverse order at the end, also after an error.
 
     Args:
-        context: what the factories ask for by name.
+        context: arguments of the factories, by name.
 
     Raises:
         UnsupportedTorch: a target does not exist, and is not optional.
@@ -140,13 +140,13 @@ def _enter(stack: ExitStack, patch: Patch, context: Mapping[str, Any]) -> None:
 
 
 def _asked(patch: Patch, context: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: context[name] for name in patch.asks if name in context}
+    return {name: context[name] for name in patch.parameters if name in context}
 
 
 def find_object(path: str) -> Any:
-    """Return the object at a dotted path of an imported module; None where there is none. Nothing is imported.
+    """Return the object at a dotted path, or None if it does not exist. Nothing is imported: a model cannot call what is not imported.
 
-    What nobody has imported, no model calls. A module comes before an attribute of its package that has the same name.
+    A module takes precedence over an attribute of its package that has the same name.
     """
     if (found := sys.modules.get(path)) is not None:
         return found
@@ -155,7 +155,7 @@ def find_object(path: str) -> Any:
 
 
 def _own_attribute(holder: Any, name: str) -> Any:
-    """Return what stands in the holder itself: of a class the descriptor; of an object what a descriptor of its class keeps, too."""
+    """Return the attribute that the holder itself has: for a class the raw descriptor, for an object also what a data descriptor stores."""
     if name in vars(holder):
         return vars(holder)[name]
     is_kept_by_class = inspect.isdatadescriptor(inspect.getattr_static(type(holder), name, None))
@@ -168,7 +168,7 @@ def _restoring(holder: Any, name: str) -> Callable[[], None]:
 
 
 def table() -> str:
-    """Return all patches as a Markdown table: what is replaced, which feature needs it, where that is, and why."""
+    """Return all patches as a Markdown table with target, owner, module and reason."""
     rows = [(f"`{patch.target}`", patch.owner, f"`{patch.module}`", _reason(patch)) for patch in registered()]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [("target", "owner", "module", "reason"), ("---",) * 4, *rows])
 

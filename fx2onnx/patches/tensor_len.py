@@ -1,4 +1,4 @@
-"""`len` of a tensor, which torch.export answers with the number of the example."""
+"""`len` of a tensor stays a dynamic size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders that are given a padding mask: without gradients torch's own returns zeros where the padding is, and so does the file."""
+"""`nn.TransformerEncoder` with a padding mask: the exported model returns zeros at the padding, as torch does without gradients."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from torch.utils.hooks import RemovableHandle
 def zeros_as_without_gradients(model: Any) -> Iterator[None]:
     """Let each `nn.TransformerEncoder` return, while it lasts, what it returns under `torch.no_grad()`.
 
-    There it makes a nested tensor of what is no padding, if that stands on the left, and zeros of the padding. While it is captured it
-    does neither, and what it computes of the padding would come out.
+    Without gradients, torch makes a nested tensor of the values if the padding is on the right, and returns zeros at the padding. A capture
+    does neither, so the exported model would return what it computes from the padding.
     """
     with ExitStack() as stack:
         for module in model.modules() if isinstance(model, nn.Module) else ():
@@ -57,7 +57,7 @@ class Padding:
         self._padding.append(self._padding_of(mask) if mask is not None and nests else None)
 
     def _padding_of(self, mask: torch.Tensor) -> torch.Tensor:
-        """Return where there is padding, all of it to the right of what is none; nowhere, if in one row it is not."""
+        """Return the mask of the padding; all False if in some row a value follows the padding."""
         padding = mask if mask.dtype == torch.bool else mask != 0
         if not getattr(self._encoder, "mask_check", True):
             return padding

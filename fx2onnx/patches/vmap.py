@@ -1,4 +1,4 @@
-"""`vmap` as torch.export can follow it: in one piece, with layer norms written out, and indexed at batched positions."""
+"""`vmap` in a form that torch.export can trace: without chunks, with layer norms decomposed, and with batched indices."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ is_batched = torch._C._functorch.is_batchedtensor
 
 @register_patch("vmap", "torch._functorch.apis.vmap_impl", reason="torch.export makes a constant of the number of chunks of chunk_size")
 def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
-    """Without `chunk_size`, which saves memory, and whose number of pieces torch.export would fix; it tells random numbers apart, too."""
+    """Ignore `chunk_size`, which only saves memory, except where it also decides random numbers."""
 
     def whole(func: Any, in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None, *args: Any, **kwargs: Any) -> Any:
         size = chunk_size if randomness != "error" else None
@@ -32,9 +32,10 @@ def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
     "vmap",
     "torch._export.non_strict_utils._NonStrictTorchFunctionHandler._override",
     reason="torch.export reads each batched position of an index as a number",
+    issue="pytorch#158540",
 )
 def _with_batched_positions(override: Callable[..., Any]) -> Callable[..., Any]:
-    """Leave an index alone that has batched positions: torch.export would read each as a number."""
+    """Pass an index with batched tensors through unchanged."""
 
     def overridden(self: Any, func: Any, args: Any, kwargs: Any) -> Any:
         indexed = getattr(func, "__name__", "") == "__getitem__" and isinstance(args[0], torch.Tensor)

@@ -162,6 +162,10 @@ def test_what_stands_in_another_order_is_not_aligned() -> None:
     assert align("aab", "ab") == [(0, 0), (2, 1)]
 
 
+def test_repeated_calls_are_aligned_between_calls_that_occur_once() -> None:
+    assert align("XpaaqaY", "ZpaaqaaW") == [(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]
+
+
 def test_the_same_two_leaves_are_one_hole() -> None:
     one = [Event("mul", (Value("x"), 2), ("a",)), Event("add", (Value("a"), 2, 5), ("b",))]
     other = [Event("mul", (Value("x"), 3), ("a",)), Event("add", (Value("a"), 3, 6), ("b",))]
@@ -202,7 +206,30 @@ def test_what_cannot_be_hashed_is_compared_by_value() -> None:
 
 
 def test_numbers_say_which_are_the_same() -> None:
-    assert number_by_first_use("abcab") == (0, 1, 2, 0, 1)
+    assert number_by_first_use("aacab") == (0, 0, 2, 0, 4)
+
+
+@pytest.mark.parametrize("leaves", [(0.0, -0.0), (1, True), (1, 1.0), ("1", 1)])
+def test_holes_of_different_constants_are_different(leaves: tuple[Any, Any]) -> None:
+    assert len(match([Event("f", leaves)], [Event("f", ("new", "new"))]).holes) == 2
+    assert len(match([Event("f", ("new", "new"))], [Event("f", leaves)]).holes) == 2
+
+
+def test_a_nan_is_one_hole() -> None:
+    nan = float("nan")
+    assert len(match([Event("f", (math.nan, nan))], [Event("f", (1, 1))]).holes) == 1
+
+
+def test_a_value_that_one_sequence_makes_is_not_a_free_value_of_the_other() -> None:
+    one, other = [Event("make", (), ("v",)), Event("use", (Value("v"),))], [Event("use", (Value("v"),))]
+    for first, second in ((one, other), (other, one)):
+        assert match(first, second).holes == [Hole(Value("v"), Value("v"))]
+
+
+def test_canonical_names_tell_values_apart() -> None:
+    made = [Event("f", (), ("a",)), Event("f", (), ("b",))]
+    assert canonical([*made, Event("g", (Value("a"), Value("b")))]) != canonical([*made, Event("g", (Value("a"), Value("a")))])
+    assert canonical([*made, Event("g", (Value("a"),))]) != canonical([*made, Event("g", (Value("b"),))])
 
 
 class Scaled(nn.Module):
@@ -252,6 +279,13 @@ def test_fx_graphs_are_matched() -> None:
     one, other = (torch.fx.symbolic_trace(Scaled(number)).graph.nodes for number in (2.0, 3.0))
     found = match(events_of_nodes(one), events_of_nodes(other))
     assert (found.holes, found.gaps) == ([Hole(2.0, 3.0)], [])
+
+
+def test_arguments_that_are_nested_differently_are_different_calls() -> None:
+    graph = torch.fx.Graph()
+    x = graph.placeholder("x")
+    nodes = [graph.call_function(torch.cat, args) for args in (([x, x],), ((x, x),))]
+    assert len(match(*([event] for event in events_of_nodes(nodes))).gaps) == 1
 
 
 def test_thousands_of_calls_are_matched() -> None:

@@ -59,7 +59,8 @@ def expressions_kept(recorder: Recorder, environment: ShapeEnv, kept: Kept) -> I
 @register_patch(
     "comparisons",
     *(f"torch.SymInt.{name}" for name in COMPARISONS),
-    reason="some functions of torch take a bool, and no comparison of sizes",
+    reason="some functions of torch accept a bool, but not a comparison of sizes",
+    issue="pytorch#154038",
 )
 def _decided(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """A comparison that is a test as soon as the model's own code makes it."""
