@@ -20,9 +20,10 @@ from ..sample import Axes, Setting, longest
 from ..special_sizes import settings_with_one
 from ..unify import Arguments
 from .chains import check_chain
-from .paths import BRANCHES, Path
+from .paths import Path
 
 Capture = Callable[[Axes, Arguments], list[Path]]
+RANGES = 64  # of sizes that are captured: those that a test cuts again among them
 ASKED_AGAIN = (3, 5)  # times a line tells ranges apart, at which it may be a loop
 
 
@@ -144,8 +145,8 @@ class Regions:
         never: list[NeverRuns] = []
         for side in (test.test, sympy.Not(test.test)):
             try:
-                if self._number > BRANCHES:
-                    raise CannotRun(f"conditions on sizes make more than {BRANCHES} ranges")
+                if self._number > RANGES:
+                    raise CannotRun(f"conditions on sizes make more than {RANGES} ranges")
                 paths = self.paths(*axes.narrowed(side, arguments))
             except NeverRuns as error:
                 never.append(error)
