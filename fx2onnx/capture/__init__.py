@@ -22,7 +22,17 @@ from .held import Held, numbers_read
 from .of_libraries import losses_in_libraries
 from .packed import check_no_result_is_packed, packing_described
 from .running.by_running import capture_by_running
-from .running.refusal import CannotRun, CopyWritten, EndNotKept, LeftOut, ListAsLong, NumbersMove, SeenByRunsAlone, TooMuchWork
+from .running.refusal import (
+    CannotRun,
+    CopyWritten,
+    EndNotKept,
+    LeftOut,
+    ListAsLong,
+    NumbersMove,
+    SeenByRunsAlone,
+    TooManyPaths,
+    TooMuchWork,
+)
 from .running.work import LIGHT, runs_of
 from .sides.by_answers import capture_by_answers
 from .whole_values import PLAIN_INTEGER, with_items
@@ -114,7 +124,7 @@ def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> 
     except SeenByRunsAlone:
         raise
     except ToOnnxError as error:
-        unheard = error if isinstance(error, ListAsLong) else None
+        unheard = error if isinstance(error, (ListAsLong, TooManyPaths)) else None
         heavy, reason = isinstance(error, TooMuchWork), f"{type(error).__name__}: {first_sentence(error)}"
         odd = first_sentence(error) if isinstance(error, (LeftOut, NumbersMove)) else ""
         if isinstance(error, CopyWritten) and by != "run" and any(map(moves, pytree.tree_leaves(way.dynamic_shapes))):
@@ -133,6 +143,7 @@ def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> 
     except ToOnnxError as error:
         refused = error  # handled further down, where an error of the model's own stands in no other's context
     if unheard is not None:
+        unheard.add_note(f"torch.export also fails: {first_sentence(refused)}")
         raise unheard from refused
     if heavy:
         try:

@@ -27,6 +27,7 @@ from .branches.empty import with_empty
 from .branches.explore import paths_of_values
 from .branches.joined import Joined
 from .branches.paths import Path, check_changed_inputs
+from .branches.probe import probe
 from .branches.regions import Regions
 from .broadcast import paths_of
 from .ends import ends_kept
@@ -35,6 +36,7 @@ from .example import with_general_sizes, with_ties
 from .explain import Ambiguous
 from .inner_graphs import functions_called_as_they_are
 from .lines import Place
+from .loops.replay import has_loops
 from .refusal import (
     CannotRun,
     LeftOut,
@@ -48,7 +50,7 @@ from .refusal import (
 from .replaced import longer_tables
 from .runs import Runs
 from .sample import Axes
-from .script import Settling
+from .script import Script, Settling
 from .special_sizes import is_right_at
 from .unify import Arguments
 from .value_runs import with_values
@@ -145,13 +147,13 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
     and values of weights were asked for, these count as constants.
     """
     try:
-        found = _rolled_up(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+        found = _rolled_up(Runner(model, axes, arguments, settling))
     except CannotRun as error:
         if settling.has_one_answer or not settling.was_asked or isinstance(error, (SeenByRunsAlone, TooMuchWork)):
             raise
         settling.has_one_answer = True
         try:
-            found = _rolled_up(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+            found = _rolled_up(Runner(model, axes, arguments, settling))
         except CannotRun:
             raise error from None
     for path in found:
@@ -159,33 +161,51 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
     return found
 
 
-def _rolled_up(path: Callable[[frozenset[Place], Sequence[bool]], Path]) -> list[Path]:
+def _rolled_up(runner: Runner) -> list[Path]:
     """Return all paths, with each `while` that a value ends rolled up."""
-    places: frozenset[Place] = frozenset()
     while True:
         try:
-            return paths_of_values(partial(path, places))
+            return paths_of_values(runner.path, runner.probe)
         except LoopOnValue as error:
-            if error.place in places:
+            if error.place in runner.whiles:
                 raise
-            places |= {error.place}
+            runner.whiles |= {error.place}
 
 
-def _path(
-    model: nn.Module, axes: Axes, arguments: Arguments, blocks: EqualBlocks, settling: Settling, whiles: Any, given: Sequence[bool]
-) -> Path:
-    """Return what runs show that answer the first tests of values so."""
-    reads: list[dict[str, Any]] | None = None
-    while True:
-        try:
-            runs = Runs(model, axes, arguments, blocks, settling, given, reads, whiles)
-            program, ended = runs.program()
-            return Path(tuple(runs.answers), program, runs.small, ended, axes)
-        except ValueRead as error:
-            if reads is not None and (error.names is None or any(error.names is names for names in reads)):
-                raise
-            reads = [*(reads or []), *([] if error.names is None else [error.names])]
-        except SizeRead as error:
-            if error.place is None or error.place in axes.fresh.read:
-                raise
-            axes.fresh.read.add(error.place)
+class Runner:
+    """Runs a module with given answers to its first tests of values.
+
+    Attributes:
+        whiles: the loops that are rolled up.
+    """
+
+    def __init__(self, model: nn.Module, axes: Axes, arguments: Arguments, settling: Settling) -> None:
+        self._model, self._axes, self._arguments, self._settling = model, axes, arguments, settling
+        self._blocks = EqualBlocks(model)
+        self._reads: list[dict[str, Any]] | None = None  # of the last path
+        self.whiles: frozenset[Place] = frozenset()
+
+    def path(self, given: Sequence[bool]) -> Path:
+        """Return what runs show that answer the first tests so."""
+        reads: list[dict[str, Any]] | None = None
+        while True:
+            try:
+                runs = Runs(self._model, self._axes, self._arguments, self._blocks, self._settling, given, reads, self.whiles)
+                program, ended = runs.program()
+                self._reads = reads
+                return Path(tuple(runs.answers), program, runs.small, ended, self._axes)
+            except ValueRead as error:
+                if reads is not None and (error.names is None or any(error.names is names for names in reads)):
+                    raise
+                reads = [*(reads or []), *([] if error.names is None else [error.names])]
+            except SizeRead as error:
+                if error.place is None or error.place in self._axes.fresh.read:
+                    raise
+                self._axes.fresh.read.add(error.place)
+
+    def probe(self, given: Sequence[bool], like: Path) -> Path | None:
+        """Return what one run shows that answers tests so, where it tells that."""
+        if self.whiles or has_loops(like.program):
+            return None
+        script = Script(given, self._reads, self._settling, sizes=frozenset(self._axes.fresh.read))
+        return probe(self._model, self._axes, self._arguments, script, like)

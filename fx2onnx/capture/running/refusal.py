@@ -25,6 +25,10 @@ class TooManyRanges(SeenByRunsAlone, FrozenDimension):
     """A loop tests a size in each turn; torch.export would follow the turns of the example, and then be refused for that."""
 
 
+class TooManyPaths(CannotRun):
+    """Tests of values lead to more paths than a file has; torch.export decides none of them."""
+
+
 class ListAsLong(CannotRun):
     """A tensor is made of a list that is as long as a moving size; torch.export takes that size for a constant."""
 

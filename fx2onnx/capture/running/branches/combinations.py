@@ -36,7 +36,9 @@ def covering(needs: Sequence[Mapping[int, bool]], rounds: int = 0) -> Iterator[R
 
 
 def _choices(number: int, strength: int) -> Iterator[Choice]:
-    return product(combinations(range(number), strength), product((True, False), repeat=strength))  # type: ignore[return-value]
+    """All choices of up to so many decisions: of fewer as well, since more may need what contradicts them."""
+    for size in range(1, strength + 1):
+        yield from product(combinations(range(number), size), product((True, False), repeat=size))
 
 
 def _with_needs(choice: Choice, needs: Sequence[Mapping[int, bool]]) -> dict[int, bool] | None:

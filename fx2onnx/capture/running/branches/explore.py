@@ -10,12 +10,14 @@ from ..notes import alike
 from ..refusal import CannotRun
 from .combinations import ALL, covering
 from .events import PathEvents, Use
+from .insert import Insertion
 from .paths import BRANCHES, MOST_ENDED, Path, every_path, refusal_of_paths, test_lines
 from .phi import Made, Phis
 from .stale import first_stale
 from .tree import Block, Call, Fork, Tree
 
 Run = Callable[[Sequence[bool]], Path]
+Probe = Callable[[Sequence[bool], Path], "Path | None"]  # one run, as a path; where that tells it
 ROUNDS = 3  # of combinations, while those of one tell more than was known
 MOST_WANTED = 32  # times that paths are run because others do not tell enough
 REALIGNED = 3  # runs until the tests behind an arm are answered as they were behind the other
@@ -25,11 +27,12 @@ class NotJoined(CannotRun):
     """A combination of decisions leads to other calls than those of the single decisions tell."""
 
 
-def paths_of_values(run: Run) -> list[Path]:
+def paths_of_values(run: Run, probe: Probe) -> list[Path]:
     """Return paths that tell what a module does for any answers to its tests of values.
 
     Args:
         run: returns the path whose first answers are these.
+        probe: returns a path with these answers, of one run alone, that is like another one.
 
     Raises:
         CannotRun: there are too many. Whatever a run raises.
@@ -43,7 +46,7 @@ def paths_of_values(run: Run) -> list[Path]:
         return known[tuple(given)]
 
     try:
-        return Exploration(remembered).paths()
+        return Exploration(remembered, probe).paths()
     except NotJoined:
         return every_path(remembered)
 
@@ -51,8 +54,8 @@ def paths_of_values(run: Run) -> list[Path]:
 class Exploration:
     """Answers each test of a module the other way once, and holds some combinations of answers against what that tells."""
 
-    def __init__(self, run: Run) -> None:
-        self._run, self._tree = run, Tree()
+    def __init__(self, run: Run, probe: Probe) -> None:
+        self._run, self._probe, self._tree = run, probe, Tree()
         self._paths: list[Path] = []
         self._ended: dict[tuple[bool, ...], Path] = {}
         self._constants: dict[str, torch.Tensor] = {}
@@ -90,7 +93,7 @@ class Exploration:
 
     def _insert(self, path: Path) -> bool:
         self._paths.append(path)
-        return self._tree.insert(len(self._paths) - 1, PathEvents(path, self._constants))
+        return Insertion(self._tree).insert(len(self._paths) - 1, PathEvents(path, self._constants))
 
     def _flip(self, test: Call) -> None:
         """Answer a test the other way."""
@@ -187,7 +190,13 @@ class Exploration:
         answers = self._answers(decisions, self._tree.root)
         if any(path.answers == answers for path in self._paths):
             return False
-        path = self._with_answers(answers)
+        path = self._probe(answers, self._paths[0])
+        if (
+            path is None
+            or path.answers != answers
+            or not Insertion(self._tree).follows(len(self._paths), PathEvents(path, self._constants))
+        ):
+            path = self._with_answers(answers)
         if path.ended is not None or path.answers != answers or self._insert(path):
             raise NotJoined("a combination of answers leads to other calls")
         return not self._is_as_known(phis, len(self._paths) - 1)

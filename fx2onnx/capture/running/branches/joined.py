@@ -22,6 +22,7 @@ from ..program import Described, RunProgram, argument_of
 from ..refusal import CannotRun
 from ..sample import Axes, environment_of
 from .events import Event, PathEvents, Use, are_equal_sizes, gives, kind_of
+from .insert import Insertion
 from .paths import Path
 from .phi import Phi, Phis, Value
 from .scope import Node, Scope, is_wanted
@@ -107,7 +108,7 @@ class Joined:
     def _with_joins(self, joins: bool) -> tuple[Tree, Phis]:
         tree = Tree(joins)
         for number, path in enumerate(self._paths):
-            tree.insert(number, PathEvents(path, self._constants))
+            Insertion(tree).insert(number, PathEvents(path, self._constants))
         while (stale := first_stale(tree, phis := self._phis_of(tree))) is not None:
             tree.widen(*stale)
         self._check_closed(tree)
@@ -218,12 +219,17 @@ class Joined:
         self._outputs[fork] = _cond(scope, self._condition(scope, fork), modules, outer, values)
 
     def _line(self, fork: Fork) -> str:
-        return fork.test.line if fork.test is not None else line_in(self._tree.event(fork.asks).node.meta["stack_trace"])
+        return fork.test.line if fork.test is not None else line_in(self._asked(fork)[1].node.meta["stack_trace"])
+
+    def _asked(self, fork: Fork) -> tuple[Call, Event]:
+        assert fork.asks is not None
+        return fork.asks, self._tree.event(fork.asks)
 
     def _condition(self, scope: Scope, fork: Fork) -> Node:
         if fork.test is not None:
             return self._size_truth(scope, fork.test.test)
-        return self._truth(scope, self._node(scope, self._phis.leaves[fork.asks][0]), self._tree.event(fork.asks).node)
+        asks, event = self._asked(fork)
+        return self._truth(scope, self._node(scope, self._phis.leaves[asks][0]), event.node)
 
     def _agreed(self, fork: Fork, pair: tuple[Any, Any], nodes: Sequence[Node]) -> Described:
         """Return what describes the tensors that the two sides of a fork give; a size that no expression is gets a name.

@@ -16,7 +16,7 @@ from ...dynamic_shapes import OpenTest
 from ..as_written import are_calls_as_written
 from ..lines import line_in
 from ..program import RunProgram
-from ..refusal import CannotRun, LeftOut
+from ..refusal import CannotRun, LeftOut, TooManyPaths
 from ..sample import Axes, Setting
 from ..script import LOOP, TEST
 
@@ -95,12 +95,12 @@ def _check_number(found: Sequence[Path], further: int) -> None:
         raise refusal_of_paths(found, further)
 
 
-def refusal_of_paths(found: Sequence[Path], further: int) -> CannotRun:
+def refusal_of_paths(found: Sequence[Path], further: int) -> TooManyPaths:
     """Return the error for more paths than a file may have, with the tests of the longest."""
     longest = max(found, key=lambda path: len(path.answers))
     lines = Counter(_lines(longest))
     loop = f". {LOOP}" if max(lines.values()) >= OFTEN else ""
-    return CannotRun(f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_listed(longest)}{loop}")
+    return TooManyPaths(f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_listed(longest)}{loop}")
 
 
 def test_lines(path: Path) -> list[str]:

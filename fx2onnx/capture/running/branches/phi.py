@@ -98,7 +98,7 @@ class Phis:
             answer = self._tree.answer(value.fork, path)
             if answer is None:
                 return None
-            value = [*value.fork.phis][value.number][0 if answer else 1]  # type: ignore[assignment]
+            value = [*value.fork.phis][value.number][0 if answer else 1]
         return value
 
     def _resolve(self, uses: Mapping[int, Use], stops: Stops) -> Value | None:

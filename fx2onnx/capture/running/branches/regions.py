@@ -22,9 +22,10 @@ from ..special_sizes import settings_with_one
 from ..unify import Arguments
 from .chains import check_chain
 from .fresh_tests import ValueTest, WithValues, value_tests
-from .paths import BRANCHES, Path
+from .paths import Path
 
 Capture = Callable[[Axes, Arguments], list[Path]]
+RANGES = 64  # of sizes that are captured: those that a test cuts again among them
 ASKED_AGAIN = (3, 5)  # times a line tells ranges apart, at which it may be a loop
 
 
@@ -153,8 +154,8 @@ class Regions:
         never: list[NeverRuns] = []
         for side in (test.test, sympy.Not(test.test)):
             try:
-                if self._number > BRANCHES:
-                    raise CannotRun(f"conditions on sizes make more than {BRANCHES} ranges")
+                if self._number > RANGES:
+                    raise CannotRun(f"conditions on sizes make more than {RANGES} ranges")
                 paths = self.paths(*self._narrowed(test, side, axes, arguments))
             except NeverRuns as error:
                 never.append(error)

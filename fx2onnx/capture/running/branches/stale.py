@@ -65,7 +65,7 @@ class Replayed:
             self._through(item.arms[answer])
             for pair in item.phis:
                 end = pair[0 if answer else 1]
-                self._check(end, self._writers.get(self._eager_memory(end)))  # type: ignore[arg-type]
+                self._check(end, self._writers.get(self._eager_memory(end)))
             self._leave(item, before)
 
     def _leave(self, fork: Fork, before: dict[tuple[Memory, int], int]) -> None:
@@ -121,4 +121,3 @@ class Replayed:
                 if self._eager_memory(taken) == eager:
                     return self._memory(taken)
         return eager
-
