@@ -15,6 +15,7 @@ from ...patches.registry import patched, register_context
 aten = torch.ops.aten
 END = 2**63 - 1
 MASKS = (torch.bool, torch.uint8)
+REPLACED = frozenset((torch.Tensor.contiguous, torch.Tensor.__getitem__, torch.Tensor.__setitem__))
 COPIES = ContextVar("copies", default=False)  # whether `contiguous()` is noted as the copy that it makes of most tensors
 
 
@@ -50,9 +51,11 @@ class AsWritten(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
+        if func not in REPLACED:
+            return func(*args, **kwargs) if kwargs else func(*args)
         if func is torch.Tensor.contiguous and len(args) == 1 and not kwargs:
             return aten.contiguous.default(args[0])
-        if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
+        if func is not torch.Tensor.contiguous:
             index = args[1] if isinstance(args[1], tuple) else (args[1],)
             if all(map(_is_plain, index)):
                 return _item(args[0], index) if len(args) == 2 else _set_item(args[0], index, args[2])

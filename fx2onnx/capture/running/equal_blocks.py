@@ -13,7 +13,7 @@ from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import _disable_current_modes
 
-from ...blocks.equality import MARKS_A_BLOCK, Reads, Watch, read_of, same_values, snapshot, static_difference, weights
+from ...blocks.equality import MARKS_A_BLOCK, Reads, Watch, read_of, same_values, snapshot, static_difference
 from ...blocks.sharing import modes, replaced, storage
 from .notes import Ref, plain
 from .recorder import Recorder
@@ -105,7 +105,7 @@ class BlocksOfRun:
 
     def noting(self, path: str, module: nn.Module) -> Callable[..., Any]:
         """Return what takes the place of the block's forward."""
-        forward = module.forward
+        forward, parts = module.forward, list(module.modules())
 
         def block(*args: Any, **kwargs: Any) -> Any:
             leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_no_container)
@@ -113,7 +113,7 @@ class BlocksOfRun:
                 if not all(isinstance(plain(leaf), (torch.Tensor, *PLAIN)) for leaf in leaves):
                     call = None
                 else:
-                    call = Call(path, module, leaves, list(map(self._seen, leaves)), spec, modes(), *self._recorder.place_now)
+                    call = Call(path, module, parts, leaves, list(map(self._seen, leaves)), spec, modes(), *self._recorder.place_now)
                 first = self._equal(call) if call is not None else None
             if call is None:
                 return forward(*args, **kwargs)
@@ -175,14 +175,14 @@ class BlocksOfRun:
         """Whether all tensors that a call returned are without values, each in memory that no other shows, nor what it took."""
         made = [leaf for leaf in call.results if isinstance(leaf, torch.Tensor)]
         with unseen():
-            taken = {storage(leaf) for leaf in (*call.leaves, *weights(call.module).values()) if isinstance(leaf, torch.Tensor)}
+            taken = {storage(leaf) for leaf in (*call.leaves, *call.weights()) if isinstance(leaf, torch.Tensor)}
             memory = {storage(tensor) for tensor in made}
         return all(isinstance(leaf, FakeTensor) for leaf in made) and len(memory) == len(made) and memory.isdisjoint(taken)
 
     def _places(self, call: Call) -> list[Ref]:
         """Where the tensors come from that a block takes: its arguments, and its weights."""
         taken = (leaf for leaf in call.leaves if isinstance(leaf, torch.Tensor))
-        return [self._recorder.ref(tensor) for tensor in (*taken, *weights(call.module).values())]
+        return [self._recorder.ref(tensor) for tensor in (*taken, *call.weights())]
 
     def _again(self, first: Call, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if not self._in_full:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import cached_property
-from itertools import combinations, combinations_with_replacement, islice
+from itertools import chain, combinations, combinations_with_replacement, islice
 from math import gcd
 from typing import Any, TypeAlias
 
@@ -115,13 +115,14 @@ class Explanations:
         return self._special[size]
 
     def simplest(self, size: Size) -> Size:
-        """Return a number or `a·size + b` where that is a size which has minima, maxima or divisions at all sizes that are looked at."""
+        """Return what a size with minima, maxima or divisions is at all sizes looked at: a number, `a·size + b`, or one known before."""
         if isinstance(size, int) or not size.atoms(sympy.core.function.Application) or not size.free_symbols <= set(self.settings[0]):
             return size
         if size not in self._simplest:
             values = tuple(int(value) for value in self._values(size))
             lines = self._single(values) if len(set(values)) > 1 else [sympy.Integer(values[0])]
-            self._simplest[size] = plain(next((line for line in lines if not self._differ(size, line)), size))
+            tried = chain(lines, [sympy.sympify(self._given[values])] if values in self._given else ())
+            self._simplest[size] = plain(next((line for line in tried if not self._differ(size, line)), size))
         return self._simplest[size]
 
     def _differ(self, one: sympy.Basic, other: sympy.Basic) -> bool:

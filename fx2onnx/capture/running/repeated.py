@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from ...blocks.equality import Reads, weights
+from ...blocks.equality import Reads
 from ...blocks.sharing import storage
 from .notes import Made, Ref, Row, equal
 from .recorder import Recorder
@@ -24,6 +24,7 @@ class Call:
 
     path: str
     module: nn.Module
+    parts: list[nn.Module]
     leaves: list[Any]
     seen: list[Any]
     spec: pytree.TreeSpec
@@ -35,6 +36,11 @@ class Call:
     out_spec: pytree.TreeSpec | None = None
     reads: Reads = field(default_factory=set)
     alone: bool = False  # whether no other call may stand on this one
+
+    def weights(self) -> list[torch.Tensor]:
+        """Return the parameters and buffers of the block, in the same order for equal blocks."""
+        tables = (table for part in self.parts for table in (part._parameters, part._buffers))
+        return [tensor for table in tables for tensor in table.values() if tensor is not None]
 
     def returned_as(self, work: Work) -> Any:
         """Return what it returned, with new tensors that have no values."""
@@ -176,7 +182,7 @@ class Repeated(Row):
 
 def _memory(first: Call, call: Call) -> Iterator[tuple[int, int]]:
     """What memory of the first call is what memory of the other: of arguments, weights and results."""
-    taken = ([*a.leaves, *a.results, *weights(a.module).values()] for a in (first, call))
+    taken = ([*a.leaves, *a.results, *a.weights()] for a in (first, call))
     for mine, yours in zip(*taken, strict=True):
         if isinstance(mine, torch.Tensor):
             yield storage(mine), storage(yours)

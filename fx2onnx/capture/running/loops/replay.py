@@ -165,7 +165,7 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: Axes) -> tuple[st
 def agrees(program: RunProgram, model: nn.Module, arguments: Any, setting: Setting) -> bool | None:
     """Return whether a program returns for arguments of these sizes what its model returns, but for rounding; None where that raises."""
     own = pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, arguments)
-    with _seeded(), as_before(model):
+    with _seeded(), as_before(model), torch._C.DisableTorchFunction():  # a mode that notes indexing as it is written has no part in it
         try:
             wanted = _leaves(model(*arguments[0], **arguments[1]))
         except Exception:  # noqa: BLE001 - a size that the model does not take
@@ -208,7 +208,7 @@ def _along(axes: Axes, size: int) -> Setting:
 
 def _found(program: RunProgram, arguments: Any, setting: Setting) -> list[Any] | None:
     try:
-        with _seeded():
+        with _seeded(), torch._C.DisableTorchFunction():
             return _leaves(Replay(program.graph_module, setting).run(*inputs_of(program, arguments)))
     except REFUSED:
         return None
