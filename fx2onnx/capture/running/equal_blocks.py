@@ -164,7 +164,7 @@ class BlocksOfRun:
     def _stands_alone(self, call: Call) -> bool:
         """Whether a call tests or reads values, calls what has graphs of its own, or returns what no operator in it made."""
         rows = self._recorder.rows[call.begin : call.end]
-        if any(row.op is TEST or not isinstance(row.op, torch._ops.OpOverload) for row in rows):
+        if any(row.op is TEST or row.by_values or not isinstance(row.op, torch._ops.OpOverload) for row in rows):
             return True
         if any(place >= call.begin for place, _ in self._recorder.settled.answers):
             return True

@@ -19,11 +19,12 @@ from ..attribute_mutation import as_before, called_apart, equal_results
 from ..raised import of_unknown_parts
 from . import effects
 from .chosen_layers import layers_chosen
+from .follower import Follower
 from .notes import Ref, Trace, state_of
 from .numbers import Number, Numbers
 from .patches import calls_handed_to
 from .python_numbers import whole_numbers_kept
-from .recorder import SEED, Follower, Recorder
+from .recorder import SEED, Recorder
 from .refusal import CannotRun
 from .replaced import check_buffers
 from .scopes import Scopes

@@ -66,8 +66,7 @@ class Joined:
         if self._paths[0].axes.fixed:
             raise CannotRun(f"the model accepts only these sizes: {', '.join(path.axes.shown(path.axes.fixed) for path in self._paths)}")
         if len(self._paths) == 1:
-            first.program.graph.eliminate_dead_code(is_wanted)
-            return first.program
+            return first.program.without_dead_code(is_wanted)
         self._check_structure(first)
         root = Scope()
         self._place(root)
@@ -292,11 +291,7 @@ class Joined:
         return f"{self._axes.said(kind[1])} of {kind[0]}"
 
     def _agreed_by_value(self, number: int, pair: Sequence[Any], sides: Sequence[Sequence[int]], line: str) -> Any:
-        """Return what describes a result of two sides, one of which may be as long as values say.
-
-        Raises:
-            CannotRun: they differ in more than that.
-        """
+        """Return what describes a result of two sides, one of which may be as long as values say. Raises what those two raise."""
         sizes = [size for result in pair if _is_tensor(result) for size in result.meta["val"].sizes]
         decided = any(size in self._unnamed.values() or self._axes.fresh.among(size) for size in sizes)
         return (self._agreed_by_size if decided else self._agreed)(number, pair, sides, line)
