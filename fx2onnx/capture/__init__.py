@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import torch
 from torch import nn
-from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 from torch.utils import _pytree as pytree
 
-from ..errors import FrozenDimension, ToOnnxError, first_sentence
+from ..errors import ToOnnxError, first_sentence
 from ..patches.registry import patched
 from ..patches.transformer_encoder import zeros_as_without_gradients
 from . import text_of_numbers  # noqa: F401 - its patches are entered
@@ -34,8 +33,6 @@ from .running.refusal import (
     TooMuchWork,
 )
 from .running.work import LIGHT, runs_of
-from .sides.by_answers import capture_by_answers
-from .whole_values import PLAIN_INTEGER, with_items
 
 CAPTURES = ("torch.export", "run", "auto")
 Made = TypeVar("Made")
@@ -75,16 +72,6 @@ class Way:
     def check_held(self, made: Capture, model: Any, why: str, least: int = 2) -> None:
         """Hold a program of torch.export against the model. Raises what `Held.check` raises."""
         Held.of(made.program, model, self.args, self.kwargs, self.dynamic_shapes).check(why, bool(self.accept_ranges), least)
-
-    def has_answers(self, refused: ToOnnxError) -> bool:
-        """Return whether torch.export refused a model for a test that it cannot decide, and may be given answers."""
-        return isinstance(refused.__cause__, GuardOnDataDependentSymNode) and not (self.strict or self.functions or self.dumped)
-
-    def by_answers(self, model: Any) -> Capture:
-        """Capture by torch.export once for each answer. Raises what `capture_by_answers` raises."""
-        with zeros_as_without_gradients(model), packing_described() as unchecked:
-            made = capture_by_answers(model, self.args, self.kwargs, self.dynamic_shapes, self.accept_ranges)
-        return _unpacked(made, unchecked)
 
     def by_running(self, model: Any) -> Capture:
         """Capture by running. Raises what `capture_by_running` raises."""
@@ -146,55 +133,10 @@ def _captured(model: Any, way: Way, by: str, use: Callable[[Capture], Made]) -> 
         unheard.add_note(f"torch.export also fails: {first_sentence(refused)}")
         raise unheard from refused
     if heavy:
-        try:
-            return use(way.by_running(model))
-        except SeenByRunsAlone:
-            raise
-        except ToOnnxError:
-            if not way.has_answers(refused):
-                raise
-    elif first_sentence(refused).removeprefix(REFUSES) not in reason:
+        return use(way.by_running(model))
+    if first_sentence(refused).removeprefix(REFUSES) not in reason:
         refused.add_note(f"capture by running the model also fails: {reason}")
-    return use(replace(_answered(model, way, refused), not_run=reason))
-
-
-def _of_whole_values(model: Any, way: Way, refused: ToOnnxError) -> Capture | None:
-    """Capture a model that makes a size of a value by `int()`: as if by `item()`, else as TorchDynamo reads the code.
-
-    Returns:
-        What is so captured and does what the model does; None if neither is.
-    """
-    ways: tuple[Callable[[], Capture], ...] = (
-        lambda: with_items(lambda: way.by_export(model), refused),
-        lambda: replace(way, strict=True).by_export(model),
-    )
-    for capture in ways:
-        with suppress(ToOnnxError):
-            found = capture()
-            way.check_held(found, model, "int() converts a tensor value to a Python number")
-            return found
-    return None
-
-
-def _answered(model: Any, way: Way, refused: ToOnnxError) -> Capture:
-    """Capture by torch.export once for each answer to the tests for which it refused a model.
-
-    Raises:
-        ToOnnxError: that refusal, where answers do not help. FrozenDimension: with answers it could be written, but for a size.
-    """
-    if not way.has_answers(refused):
-        raise refused
-    if PLAIN_INTEGER in str(refused) and (found := _of_whole_values(model, way, refused)) is not None:
-        return found
-    try:
-        return way.by_answers(model)
-    except FrozenDimension as error:
-        for note in getattr(refused, "__notes__", ()):  # which say why the runs were not taken
-            error.add_note(note)
-        raise
-    except ToOnnxError as error:
-        refused.add_note(f"capture of both branches of each condition also fails: {first_sentence(error)}")
-        raise refused from None
+    raise refused
 
 
 def _run_lightly(model: Any, way: Way, use: Callable[[Capture], Made]) -> Made:

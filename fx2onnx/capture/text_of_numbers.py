@@ -30,13 +30,17 @@ def _refusing(plain: Callable[[Any], str]) -> Callable[[Any], str]:
     def text(number: Any) -> str:
         frame = sys._getframe(1)
         is_the_model_s = outside(frame) is frame and not any(part in frame.f_code.co_filename for part in NOT_THE_MODEL_S)
-        if is_the_model_s and free_unbacked_symbols(number.node.expr):
+        if is_the_model_s and _is_of_values(number.node):
             raise SeenByRunsAlone(f"a number that depends on tensor values is converted to text at {line_of(frame)}: {INSTEAD}")
         if is_the_model_s and any(map(OF_A_NUMBER.fullmatch, _texts(frame.f_code.co_consts))):
             raise SeenByRunsAlone(f"a dynamic size is converted to text at {line_of(frame)}, next to other texts of numbers: {INSTEAD}")
         return plain(number)
 
     return text
+
+
+def _is_of_values(node: Any) -> bool:
+    return bool(free_unbacked_symbols(node.expr)) or not getattr(node.shape_env, "fresh", frozenset()).isdisjoint(node.expr.free_symbols)
 
 
 def _texts(constants: Any) -> Iterator[str]:

@@ -18,7 +18,7 @@ from .lines import line_in
 from .notes import Made, Row
 from .operator_sizes import Sizes
 from .program import Described
-from .refusal import SeenByRunsAlone
+from .refusal import CannotRun, SeenByRunsAlone
 from .sample import Axes
 
 BINDINGS = "unbacked_bindings"  # in the `meta` of a node, as torch.export has it: the symbols that it gives, and where
@@ -35,6 +35,7 @@ class DecidedSizes:
 
     def __init__(self, axes: Axes, sizes: Explanations) -> None:
         self._axes, self._sizes = axes, sizes
+        self.binds = True  # whether a call may give a size of its own
         self._rows: list[Row] = []
 
     def pass_over(self, row: Row) -> None:
@@ -78,7 +79,8 @@ class DecidedSizes:
             size = size if size is not None else new.get(theirs)
             if size is None or not self._sizes.give(size, numbers):
                 size = new[theirs] = self._bound(origin._replace(axis=axis), row, node, numbers)
-            self._axes.fresh.places.get(size, {})[origin.part, axis] = None
+            if size in node.meta.get(BINDINGS, {}):
+                self._axes.fresh.places[size][origin.part, axis] = None
             sizes.append(size)
         return tuple(sizes)
 
@@ -88,6 +90,8 @@ class DecidedSizes:
         return self._axes.environment.create_symintnode(symbol, hint=made[0])
 
     def _bound(self, origin: Origin, row: Row, node: torch.fx.Node, numbers: Sequence[int]) -> sympy.Symbol:
+        if not self.binds:
+            raise CannotRun(f"{row.op} returns a size at {line_in(row.line)} that depends on values, in a function of an operator")
         symbol = self._axes.fresh.of(origin, line_in(row.line))
         self._sizes.decided[symbol] = tuple(numbers)
         self._axes.environment.add_fresh(symbol, numbers[0])

@@ -17,7 +17,7 @@ from .effects import INDEXING
 from .program import Described
 from .sample import Axes, environment_of
 
-NUMBER = 101  # of the first symbol, where torch needs one to decide by: it is no size that a model treats apart
+NUMBER = 13  # of the first symbol, where torch needs one to decide by: it is no size that a model treats apart
 aten = torch.ops.aten
 Told = list[list[tuple[Size | None, Any]] | None]  # of each axis, and what torch calls its size
 

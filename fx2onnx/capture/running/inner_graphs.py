@@ -125,6 +125,7 @@ class InnerWriter(Writer):
 
     def __init__(self, around: Writer, traces: Sequence[Trace], operands: Tensors, sizes: Sequence[Sizes]) -> None:
         self._begin(around.axes, traces, around.sizes, around.of_results.of_operators)
+        self.decided.binds = False
         for number, (tensor, known) in enumerate(zip(operands, sizes, strict=True)):
             self.operand(Ref("input", number), tensor, known)
 

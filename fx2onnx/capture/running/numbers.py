@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 import sys
 from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from typing import Any, NoReturn, Protocol
 
 import torch
@@ -27,6 +28,7 @@ OTHER_USES = (
         for name in ("neg", "pos", "abs", "float", "int", "index", "round", "trunc", "floor", "ceil", "hash", "str", "repr", "format")
     ),
 )
+INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 OF_PYTHON_S_OWN = {*dir(int), *dir(float)}
 
 
@@ -130,19 +132,27 @@ class Numbers(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
+        frame = outside(sys._getframe(1))
         if func in (torch.Tensor.item, torch.Tensor.tolist) and self._has_number(args[0]):
-            frame = outside(sys._getframe(1))
-            return self._read(args[0], line_of(frame), place_of(frame) if frame is not None else None)
+            return self._read(args[0], frame, is_list=func is torch.Tensor.tolist)
+        if func in INDEXING:
+            args = (args[0], pytree.tree_map_only(slice, partial(self._with_ends_read, frame), args[1]), *args[2:])
         return func(*args, **(kwargs or {}))
+
+    def _with_ends_read(self, frame: Any, part: slice) -> slice:
+        """A slice whose ends are numbers, not tensors."""
+        ends = (part.start, part.stop, part.step)
+        return slice(*(self._read(end, frame) if isinstance(end, torch.Tensor) and self._has_number(end) else end for end in ends))
 
     def _has_number(self, tensor: torch.Tensor) -> bool:
         return tensor.dtype != torch.bool and not tensor.is_complex() and not self._recorder.is_settled(tensor)
 
-    def _read(self, tensor: torch.Tensor, line: str, place: Place | None) -> Any:
-        """A number, or what `tolist()` gives: lists of numbers."""
-        if tensor.dim() and tensor.numel() != 1:
-            return [self._read(part, line, place) for part in tensor.unbind()]
+    def _read(self, tensor: torch.Tensor, frame: Any, is_list: bool = False) -> Any:
+        """A number; in the place of a list of them, numbers as they are nested."""
+        if is_list and tensor.dim():
+            return [self._read(part, frame, is_list) for part in tensor.unbind()]
+        place = place_of(frame) if frame is not None else None
         if place in self._sizes and not tensor.is_floating_point():
             return self._recorder.number(tensor)
-        self._lines[line] = None
+        self._lines[line_of(frame)] = None
         return Number(tensor, self._recorder, place)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import torch
 from torch.export.graph_signature import ConstantArgument, ExportGraphSignature, SymIntArgument, TensorArgument
@@ -70,6 +70,11 @@ class RunProgram:
     def graph(self) -> torch.fx.Graph:
         """The graph of the module."""
         return self.graph_module.graph
+
+    def without_dead_code(self, is_wanted: Callable[[torch.fx.Node], bool]) -> Self:
+        """Return the program without calls that nobody wants."""
+        self.graph.eliminate_dead_code(is_wanted)
+        return self
 
     def __getattr__(self, name: str) -> NoReturn:
         if hasattr(torch.export.ExportedProgram, name):

@@ -203,8 +203,9 @@ class Int(int, metaclass=_Kept):
         if len(args) == 1 and isinstance(args[0], SYMBOLS):
             return args[0] if isinstance(args[0], torch.SymInt) else math.trunc(args[0])
         number = whole_number(args[0]) if len(args) == 1 and isinstance(args[0], torch.Tensor) else next(iter(args), None)
+        is_read = len(args) == 1 and isinstance(args[0], torch.Tensor) and type(number) is int
         stands_for_it = isinstance(number, torch.SymInt) or (type(number) is Number and number.__class__ is int)
-        return number if stands_for_it else int(*args, **kwargs)
+        return number if stands_for_it or is_read else int(*args, **kwargs)
 
 
 class Float(float, metaclass=_Kept):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import nn
@@ -23,6 +23,7 @@ from ...errors import first_sentence
 from ..generators import drawn_from
 from . import effects
 from .as_written import COPIES
+from .follower import Follower, check_follows_values, number_in
 from .lines import frame_text, line_of
 from .notes import Made, Ref, Row, flattened, layout_of, plain, unflattened
 from .refusal import CannotRun, CopyWritten, NotSettled, SeenByRunsAlone, TooMuchWork, ValueRead
@@ -39,24 +40,6 @@ STALE = "a tensor is read after a write into its contiguous copy, or the copy af
 VALUES_LEFT_OUT = "a tensor whose values are left out"
 SEED = 5_738_291_046  # of runs; a model that draws from another has set it
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
-
-
-class Follower(Protocol):
-    """Somebody who is told of a run while it goes on."""
-
-    known: dict[Ref, tuple[Any, ...]]  # the sizes of tensors
-
-    def follow(self, recorder: Recorder) -> AbstractContextManager[Any]:
-        """Return what watches the run."""
-
-    def row(self, row: Row) -> None:
-        """Take a call that was just made. May raise an error, which ends the run."""
-
-    def number(self, call: int, value: int) -> Any:
-        """Return the symbol of the number that a call read, which is this one in the run."""
-
-    def again(self, rows: Sequence[Row], begin: int) -> None:
-        """Take calls that repeat those from this number on with other tensors. May raise an error, which ends the run."""
 
 
 class Recorder(ProxyTorchDispatchMode):
@@ -297,26 +280,14 @@ class Recorder(ProxyTorchDispatchMode):
             self._tell(self.follower, row)
         return answer
 
-    def _check_size_decided(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
-        """Refuse a result that is as long as values say where no run could tell how long."""
-        if any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
-            raise self.too_much(f"the size of the result of {func} cannot be determined")
-        if self.loops is not None or not self.follows_values or func in effects.RAGGED:
-            raise self.refusal(f"the size of the result of {func} depends on values")
-
     def number(self, tensor: torch.Tensor) -> Any:
         """Note that Python reads an integer from a tensor, and return it: a symbol where sizes are symbols, in a run the number."""
-        if self.loops is not None or not self.follows_values:
-            raise self.refusal("a number is read from a tensor in a loop, or in a function of a higher-order operator,", ValueRead)
-        with torch._C.DisableTorchFunction(), _disable_current_modes():
-            value = int(tensor)
-            if self._script.pretended is not None:
-                value = self._script.pretended(self.rows, aten.item.default, value)
-        row = Row(aten.item.default, [self.ref(tensor)], 1, [value], False, by_values=True)
-        self.rows.append(row)
+        check_follows_values(self, "a number is read from a tensor in a loop, or in a function of a higher-order operator,")
+        value = number_in(tensor, self.rows, self._script.pretended)
+        self.rows.append(Row(aten.item.default, [self.ref(tensor)], 1, [value], False, by_values=True))
         if self.follower is None:
             return value
-        self._tell(self.follower, row)
+        self._tell(self.follower, self.rows[-1])
         return self.follower.number(len(self.rows) - 1, value)
 
     def is_settled(self, tensor: torch.Tensor) -> bool:
@@ -431,7 +402,9 @@ class Recorder(ProxyTorchDispatchMode):
             without = any(isinstance(leaf, FakeTensor) for leaf in args)
             raise self.too_much("no value can be read") if without else self.refusal("a tensor value is read", ValueRead)
         if effects.decides_a_size(func, args, kwargs):
-            self._check_size_decided(func, args, kwargs)
+            if any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
+                raise self.too_much(f"the size of the result of {func} cannot be determined")
+            check_follows_values(self, f"the size of the result of {func} depends on values", func in effects.RAGGED)
         for tensor in effects.written(func, args, kwargs):
             if (name := self._given.get(storage(tensor))) is not None:
                 if name == VALUES_LEFT_OUT:

@@ -27,6 +27,7 @@ from .loops.replay import check_lengths, lengths, long_enough
 from .loops.shapes import Shape
 from .loops.turns import Loops
 from .notes import Ref, Trace, first_difference
+from .other_calls import error_of_other_calls
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
 from .recorder import Recorder
@@ -36,7 +37,7 @@ from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
 from .special_sizes import is_right_at, is_special
 from .trace import Watch, trace
-from .unify import Arguments, Writer, error_of_other_calls
+from .unify import Arguments, Writer
 from .value_runs import ValueRuns, pretended_at
 from .values_to_try import FEW, Values
 from .whiles import Whiles
@@ -325,9 +326,13 @@ class Runs:
         script = self._script(setting)
         try:
             found, answers = self._traced(setting, script, replace(self.axes, values=values))
-        except ToOnnxError:
+        except ToOnnxError as error:
+            if is_free and type(error) is CannotRun:
+                return
             raise
         except Exception as error:
+            if is_free:
+                return
             if script.is_forced:
                 raise CannotRun(
                     f"a run of the branch that the values do not take, after {script.lines[-1]}, fails: {said_by(error)}"
@@ -337,7 +342,8 @@ class Runs:
             self.refused[self.axes.shown(setting)] = said_by(error)  # a size that the model does not take; too few of others are an error
             return
         if self.by_values.decide_in(found):
-            self._begin_by_values()
+            if self.by_values.reference is None:
+                self.axes, self.answers = self.by_values.begin(self.axes, self._at_the_example)
             if (is_free and script.is_forced) or not self.by_values.takes(self.axes, setting, found):
                 return
         self.answers = self.answers if self.traces or self.by_values.decides else answers
@@ -351,16 +357,9 @@ class Runs:
         self.settings.append(setting)
         self.traces.append(found)
 
-    def _begin_by_values(self) -> None:
-        """Choose the values of the run at the example's sizes, which all other runs are held against."""
-        if self.by_values.reference is not None:
-            return
-
-        def run(axes: Axes) -> tuple[Trace, Script]:
-            script = self._script()
-            return trace(self.model, axes.at(self.arguments, axes.example), script=script), script
-
-        self.axes, self.answers = self.by_values.begin(self.axes, run)
+    def _at_the_example(self, axes: Axes) -> tuple[Trace, Script]:
+        script = self._script()
+        return trace(self.model, axes.at(self.arguments, axes.example), script=script), script
 
     def _traced(self, setting: Setting, script: Script, axes: Axes) -> tuple[Trace, list[bool]]:
         """Run it, or return what it did in such a run before, with values that no other run here has; and the answers to tests."""

@@ -22,10 +22,11 @@ from . import (
     chosen_layers,  # noqa: F401 - its patches are entered
     effects,
 )
+from .follower import Follower
 from .notes import Ref, Trace, state_of
 from .numbers import Number
 from .python_numbers import whole_numbers_kept
-from .recorder import SEED, Follower, Recorder
+from .recorder import SEED, Recorder
 from .refusal import CannotRun
 from .replaced import check_buffers
 from .scopes import Scopes

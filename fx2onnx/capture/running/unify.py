@@ -31,10 +31,11 @@ from .made_of_numbers import error_of_unequal_numbers, gives
 from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened
 from .operator_sizes import EXAMPLE, OperatorSizes, Sizes, check_parts
+from .other_calls import called, error_of_other_calls
 from .program import CallSpec, Described, RunProgram, argument_of
 from .python_numbers import Kept, expressions_kept
 from .recorder import Recorder
-from .refusal import CannotRun, LeftOut, NumbersMove
+from .refusal import CannotRun, NumbersMove
 from .repeated import Repeated
 from .result_sizes import ResultSizes
 from .sample import Axes
@@ -161,7 +162,7 @@ class Writer:
         found: list[Trace] = []
         for run, other in enumerate(self._others()):
             if other is None or other.op is not op:
-                raise CannotRun(f"the operators called depend on the sizes: {op}, but {_called(other)} at {self._setting(run)}")
+                raise CannotRun(f"the operators called depend on the sizes: {op}, but {called(other)} at {self._setting(run)}")
             found.append([leaf for leaf in other.leaves if isinstance(leaf, Trace)][number])
         return found
 
@@ -385,13 +386,3 @@ def _repeat_alike(rows: Sequence[Row], others: Sequence[Row]) -> bool:
         return False
     mine, last, first, end = cast("tuple[Repeated, ...]", ends)
     return first.notes is end.notes and mine.repeats_as(first) and last.repeats_as(end)
-
-
-def error_of_other_calls(row: Row | None, other: Row | None, setting: str) -> LeftOut:
-    """Return the error for a call of the run at the example's sizes that is another one, or none, in a run at this setting."""
-    usually = f"{row.op} at {line_in(row.line)}" if row is not None else "no further operator"
-    return LeftOut(f"the operators called depend on the sizes: {usually}, but {_called(other)} at {setting}")
-
-
-def _called(row: Row | None) -> str:
-    return str(row.op) if row is not None else "no further operator"

@@ -116,12 +116,16 @@ class ValueRuns:
             run: runs the model at the example's sizes with values of such axes.
         """
         first: tuple[Axes, Trace, Script] | None = None
+        refused: CannotRun | None = None
         for values in self.values(axes):
             tried = replace(axes, values=values)
             try:
                 found, script = run(tried)
-            except ToOnnxError:
-                raise
+            except ToOnnxError as error:
+                if type(error) is not CannotRun:
+                    raise
+                refused = refused or error
+                continue
             except Exception:  # noqa: BLE001 - values that the model does not take
                 continue
             if not holds(tried, found, tried.example):
@@ -131,7 +135,7 @@ class ValueRuns:
                 first = tried, found, script
                 break
         if first is None:
-            raise CannotRun("the model raises an error with all values that were tried")
+            raise refused or CannotRun("the model raises an error with all values that were tried")
         chosen, self.reference, script = first
         return chosen, script.answers
 

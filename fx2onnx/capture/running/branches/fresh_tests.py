@@ -19,6 +19,10 @@ from ..unify import Arguments
 WithValues = Callable[[Axes, Arguments, sympy.Basic], Axes]
 
 
+class ValueTestRefused(CannotRun):
+    """A file cannot have both sides of a test of what values decide."""
+
+
 @dataclass(frozen=True)
 class ValueTest(OpenTest):
     """A test of what values decide.
@@ -31,7 +35,7 @@ class ValueTest(OpenTest):
 
     def refusal(self, why: str) -> CannotRun:
         """Return the error for a test of which a file cannot have both sides."""
-        return CannotRun(f"the condition {by_names(self.test, self.names_of)} at {self.line} depends on values: {why}")
+        return ValueTestRefused(f"the condition {by_names(self.test, self.names_of)} at {self.line} depends on values: {why}")
 
     def error(self) -> CannotRun:  # type: ignore[override]
         """Return the error for a number that Python takes as it is."""
@@ -46,4 +50,5 @@ def value_tests(axes: Axes) -> Iterator[ValueTest]:
             continue
         if not is_implied(guard.expr, axes.ranges_of(guard.expr), axes.conditions):
             names = {**axes.names, **axes.fresh.names}
-            yield ValueTest(guard.expr, {}, source_line(guard.sloc) or "a call of PyTorch", isinstance(guard.sloc, TakenPlain), names)
+            test = sympy.Not(guard.expr) if isinstance(guard.expr, sympy.Ne) else guard.expr  # one node less
+            yield ValueTest(test, {}, source_line(guard.sloc) or "a call of PyTorch", isinstance(guard.sloc, TakenPlain), names)

@@ -74,8 +74,7 @@ class Joined:
         first = min(self._paths, key=lambda path: len(path.axes.fixed))
         self._note_limits()
         if len(self._paths) == 1:
-            first.program.graph.eliminate_dead_code(is_wanted)
-            return first.program
+            return first.program.without_dead_code(is_wanted)
         self._check_structure(first)
         self._tree, self._phis = self._joined()
         root = Scope()
@@ -257,7 +256,7 @@ class Joined:
         return kind_of(self._tree.lines[path].value(Use(source, made.part)))
 
     def _may_differ(self, path: int, kind: Any, other: int, another: Any) -> bool:
-        """Whether two tensors may be one output: of one dtype and as many axes, and of other sizes only where sizes or values decide these."""
+        """Whether two tensors may be one output: of one dtype and as many axes, and of other sizes only where sizes or values say so."""
         if kind[0] is not another[0] or len(kind[1]) != len(another[1]):
             return False
         if kind == another or any(self._axes.fresh.among(size) for size in (*kind[1], *another[1])):

@@ -21,7 +21,7 @@ from ..sample import Axes, Setting, longest
 from ..special_sizes import settings_with_one
 from ..unify import Arguments
 from .chains import check_chain
-from .fresh_tests import ValueTest, WithValues, value_tests
+from .fresh_tests import ValueTest, ValueTestRefused, WithValues, value_tests
 from .paths import Path
 
 Capture = Callable[[Axes, Arguments], list[Path]]
@@ -174,6 +174,8 @@ class Regions:
 
 
 def _one_side(test: OpenTest, why: Exception) -> FrozenDimension | CannotRun:
+    if isinstance(why, ValueTestRefused):  # the innermost says it
+        return why
     if isinstance(test, ValueTest):
         return test.refusal(f"exporting both branches fails: {first_sentence(why)}")
     return FrozenDimension(f"{test.error()} Exporting both branches fails: {first_sentence(why)}")

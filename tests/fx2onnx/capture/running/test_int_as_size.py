@@ -1,4 +1,4 @@
-"""`int()` of a value is a size, as `item()` gives it or as TorchDynamo reads the code; what comes out is held against the model."""
+"""`int()` of a value is a size, as `item()` gives it; a model that asks for its type, or makes a text of it, is refused."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ CUT: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "cut by the product": lambda x, lengths: x[:, : int(lengths.max()) * 2] + 1,
     "cut before": lambda x, lengths: x[:, int(lengths.min()) :] + 1,
     "padded": lambda x, lengths: pad(x, (0, 0, 0, int(lengths.max()))),
-    "of its type": lambda x, lengths: masked(x, lengths) * (2 if type(int(lengths.max())) is int else 1),
     "repeated": lambda x, lengths: x.sum(1, keepdim=True).expand(-1, int(lengths.max()), -1) * 2,
 }
 BEYOND = ("cut", "cut and masked within", "cut by the product", "cut before")  # what clamps at the size
@@ -96,8 +95,18 @@ def test_what_is_cut_at_a_value_is_as_long_as_that_says(name: str) -> None:
 
 @pytest.mark.parametrize("name", TEXT)
 def test_the_text_of_a_value_is_no_constant(name: str) -> None:
-    with pytest.raises(CaptureError, match="data-dependent"):
+    with pytest.raises(CaptureError, match=r"depends on tensor values is converted to text at .*test_int_as_size.py"):
         to_onnx(OfBoth(TEXT[name]), (torch.rand(2, 9, 3), torch.tensor([4, 7])), dynamic_shapes=({0: "batch", 1: "steps"}, {0: "batch"}))
+
+
+def of_its_type(x: Tensor, lengths: Tensor) -> Tensor:
+    return masked(x, lengths) * (2 if type(int(lengths.max())) is int else 1)
+
+
+def test_the_type_of_a_value_is_not_asked() -> None:
+    with pytest.raises(CaptureError) as caught:
+        to_onnx(OfBoth(of_its_type), (torch.rand(2, 9, 3), torch.tensor([4, 7])), dynamic_shapes=({0: "batch", 1: "steps"}, {0: "batch"}))
+    assert "may check its type" in " ".join(caught.value.__notes__)
 
 
 def test_what_is_refused_so_as_well_says_what_it_said() -> None:

@@ -1,0 +1,60 @@
+"""Who follows a run while it goes on, and what of it only some runs can follow: numbers and sizes that values decide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from .notes import Ref, Row
+from .script import Pretended
+
+ITEM = torch.ops.aten.item.default
+
+
+class Follower(Protocol):
+    """Somebody who is told of a run while it goes on."""
+
+    known: dict[Ref, tuple[Any, ...]]  # the sizes of tensors
+
+    def follow(self, recorder: Any) -> AbstractContextManager[Any]:
+        """Return what watches the run."""
+
+    def row(self, row: Row) -> None:
+        """Take a call that was just made. May raise an error, which ends the run."""
+
+    def number(self, call: int, value: int) -> Any:
+        """Return the symbol of the number that a call read, which is this one in the run."""
+
+    def again(self, rows: Sequence[Row], begin: int) -> None:
+        """Take calls that repeat those from this number on with other tensors. May raise an error, which ends the run."""
+
+
+class Notes(Protocol):
+    """Who notes a run."""
+
+    loops: Any
+    follows_values: bool
+
+    def refusal(self, why: str) -> Exception:
+        """Return the error for something that a run does not show, with the line."""
+
+
+def check_follows_values(recorder: Notes, why: str, is_unknown: bool = False) -> None:
+    """Refuse what values decide where no symbol can stand for it: in loops, and in functions that operators take.
+
+    Raises:
+        CannotRun: it is there, or it is nothing that a symbol stands for.
+    """
+    if recorder.loops is not None or not recorder.follows_values or is_unknown:
+        raise recorder.refusal(why)
+
+
+def number_in(tensor: torch.Tensor, rows: Sequence[Row], pretended: Pretended | None) -> int:
+    """Return the integer that a tensor holds, or the one that a run pretends to read."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        value = int(tensor)
+        return value if pretended is None else int(pretended(rows, ITEM, value))
