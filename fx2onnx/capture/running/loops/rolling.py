@@ -126,6 +126,11 @@ class Rolling:
         """The number of the last iteration that does not leave the loop."""
         return len(self.iterations) - 1 - self.shapes[-1].leaves
 
+    @property
+    def has_ways(self) -> bool:
+        """Whether values decide how it goes."""
+        return self.loop.may_end_early or len(set(self.shapes)) > 1
+
     def roll(self) -> None:
         """Put one call in the place of the iterations.
 
@@ -137,7 +142,7 @@ class Rolling:
         reads = [self._reads_of(number) for number in range(len(self.iterations))]
         if any(read is None for read in reads[1:]):
             raise self.refusal("its iterations differ")
-        may_peel = not (self.loop.may_end_early or any(shape.answers for shape in self.shapes))
+        may_peel = not self.has_ways
         if reads[0] is None and not may_peel:
             raise self.refusal("its first iteration differs from the others")
         for self.first in (0, 1) if reads[0] is not None else (1,):
@@ -237,8 +242,8 @@ class Rolling:
         nodes = set(values.values())
         moving = [name for name in names if self._moves(name)]
         if len(nodes) == 1 and not nodes & self._made_in.keys():
-            if moving and len(values) == 1 and self.loop.may_end_early and len(self.iterations) > 1:
-                raise self.refusal(f"`{shown_name(moving[0])}` may be the value that its last iteration reads, or not")
+            if moving and self.has_ways:
+                raise self.refusal(f"`{shown_name(moving[0])}` may be the value that an iteration reads, or not")
             return Source("outer", next(iter(nodes)))
         self._check_same(moving)
         return Source("name", moving[0]) if moving else None
@@ -255,11 +260,11 @@ class Rolling:
         return len({self.value(name, number) for number in range(self.first, len(self.names))}) > 1
 
     def _check_same(self, names: Sequence[str]) -> None:
-        """Refuse names that hold the same where they were looked at, and something else at the start of the loop."""
-        starts = {self.value(name, self.first) for name in names} - {None}
-        if len(starts) > 1 and (self.loop.may_end_early or len(set(self.shapes)) > 1):
-            told = " and ".join(f"`{shown_name(name)}`" for name in names[:2])
-            raise self.refusal(f"{told} hold the same tensor in all iterations, but not before the loop")
+        """Refuse names that hold the same where they were looked at, and something else before the loop, or in another iteration."""
+        for number in range(self.first, len(self.names)) if self.has_ways else ():
+            if len({self.value(name, number) for name in names} - {None}) > 1:
+                told = " and ".join(f"`{shown_name(name)}`" for name in names[:2])
+                raise self.refusal(f"{told} hold the same tensor where it is read, but not always")
 
     def _carry(self, source: Source) -> None:
         """Note what becomes of a name in each iteration, and of all names that this takes."""
@@ -328,12 +333,11 @@ class Rolling:
         key = self.iterations[self._stay].key(node)
         names = [name for name in self._names if self.value(name, end) is node]
         implied = [name for name in self.carried if name in self._implied and self.carried[name][self.shapes[-1]] == Source("own", key)]
-        if self.loop.is_while or self.shapes[-1].leaves or len(set(self.shapes)) > 1:
-            self._check_same(names)
+        self._check_same(names)
         known = [name for name in names if self.start_of(name) is not None]
-        if not self.loop.may_end_early and len(set(self.shapes)) == 1 and implied:
+        if not self.has_ways and implied:
             return implied[0]
-        if not known and key is not None and not self.loop.may_end_early and len(set(self.shapes)) == 1:
+        if not known and key is not None and not self.has_ways:
             return self._stack_of_one(key)
         if not names:
             raise self.refusal(self._why_unknown(node))
