@@ -31,7 +31,18 @@ from .other_calls import error_of_other_calls
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
 from .recorder import Recorder
-from .refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, PlainBool, PlainNumber, SeenByRunsAlone, TestInLoop
+from .refusal import (
+    CannotRun,
+    LeftOut,
+    LoopOnValue,
+    NeverRuns,
+    NumbersMove,
+    PlainBool,
+    PlainNumber,
+    SeenByRunsAlone,
+    TestInLoop,
+    ValueRead,
+)
 from .same_run import is_at
 from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
@@ -126,6 +137,8 @@ class Runs:
         if not self.loops.places and (loops := self._moving_loops()).places:
             try:
                 return self._rolled(loops)
+            except (LoopOnValue, ValueRead, TestInLoop):  # it is run again, with what these say
+                raise
             except CannotRun as error:
                 if (found := self._in_parts(error, loops.strides)) is not None:
                     return found

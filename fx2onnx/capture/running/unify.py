@@ -23,10 +23,11 @@ from .explain import Explanations
 from .input_names import identifier, names_of_inputs
 from .lines import line_in
 from .loops.checks import check_leaves, check_tests, is_counted
+from .loops.iterations import State
 from .loops.lists import every_turn
+from .loops.loop import EVERY, Loop
 from .loops.places import counted, ranges_by
-from .loops.rolling import State, rolled
-from .loops.turns import EVERY, Loop
+from .loops.rolling import rolled
 from .made_of_numbers import error_of_unequal_numbers, gives
 from .memory import Memory, check_end, check_no_number
 from .notes import Made, Ref, Row, Trace, alike, equal, state_of, unflattened

@@ -15,7 +15,8 @@ from .lists import Key, Node, fresh
 from .shapes import Shape
 
 if TYPE_CHECKING:
-    from .rolling import Rolling, Source
+    from .carried import Source
+    from .rolling import Rolling
 
 aten = torch.ops.aten
 

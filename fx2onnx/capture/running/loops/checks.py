@@ -18,8 +18,8 @@ from ..lines import Place, line_in
 from ..notes import Ref, Row, Trace, alike
 from ..refusal import CannotRun, TestInLoop
 from ..sample import Setting, longest
+from .loop import EVERY, Loop
 from .shapes import Shape
-from .turns import EVERY, Loop
 
 MOST_SHAPES = 4  # ways that the iterations of a loop go
 MOST_NESTED = 8  # loops that test values

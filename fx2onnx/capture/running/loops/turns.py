@@ -3,82 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from threading import get_ident
 from types import FrameType
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
 from ....patches.registry import patched, register_patch
-from ..counters import numbers_held, tensors_held
-from ..lines import Place, is_within_torch, line_of, outside, place_of, python_frames
-from ..notes import Made, Ref, Row, alike, plain
+from ..counters import numbers_held
+from ..lines import Place, is_within_torch, line_of, outside, place_of
+from ..notes import Made, Ref, Row, alike
 from ..recorder import Recorder
 from ..refusal import CannotRun, LoopOnValue, TestInLoop
 from ..sample import new_symbol
 from ..whiles import ends_it, is_while
-from .places import ENUMERATE, LEN, RANGE, Moving, at_least, bounds, counted, number_of_turns, ranges_by
-from .shapes import ALIKE, Shape, schedule
+from .filled import Filled
+from .loop import EVERY, Loop
+from .places import ENUMERATE, LEN, RANGE, Moving, at_least, bounds, counted, ranges_by
+from .sequences import Turns
+from .shapes import Shape, schedule
 
-EVERY = ("every", "flipped")
 CHECKED = 6  # iterations after those that are kept, in which Python's own numbers are compared
-
-
-@dataclass(eq=False)
-class Loop:
-    """One loop of a run.
-
-    Attributes:
-        place: where it begins; `is_while`: whether the test of a value ends it.
-        schedule: the shapes of the iterations that are kept; all further ones have that of the last.
-        begin: where it begins. `starts`: where the calls of those iterations begin. `end`: where what follows the loop begins.
-        turns: how many iterations it has, once it is over; `size`: the same, a symbol in the run that has symbols.
-        symbol: of the number of the iteration. `number`: of the place, among those of the run.
-        repeats: the same loop in an earlier iteration of the one around it.
-        states: the tensors that variables held at the start of each iteration that is kept; `last`: after the loop.
-        bound: the variables that there were before it. `lengths_of_lists`: how long lists were.
-        grown: what each list got that it has filled, one value in each iteration.
-        listed: such values that a call reads, by the iterations that are kept.
-    """
-
-    line: str
-    place: Place
-    is_while: bool = False
-    schedule: tuple[Shape, ...] = ALIKE
-    starts: list[int] = field(default_factory=list)
-    begin: int = -1
-    turn: int = -1
-    end: int = -1
-    turns: int | None = None
-    size: Any = None
-    symbol: Any = None
-    number: int = -1
-    repeats: Loop | None = None
-    answers: list[bool] = field(default_factory=list)  # of this iteration
-    asked: dict[Ref, bool] = field(default_factory=dict)
-    lengths: dict[Shape, int] = field(default_factory=dict)
-    states: list[dict[str, Ref]] = field(default_factory=list)
-    last: dict[str, Ref] = field(default_factory=dict)
-    bound: frozenset[str] = frozenset()
-    is_cut: bool = False  # whether it is not left early, as it may be
-    lengths_of_lists: dict[str, int] = field(default_factory=dict)
-    grown: list[list[Ref]] = field(default_factory=list)
-    listed: list[dict[int, Ref]] = field(default_factory=list)
-
-    @property
-    def shown(self) -> int:
-        """How many iterations are kept."""
-        return LEN(self.schedule)
-
-    @property
-    def may_end_early(self) -> bool:
-        """Whether a value may end it."""
-        return self.is_while or self.schedule[-1].leaves
 
 
 @register_patch("turns", "builtins.len", reason="the length of a list that a loop fills is that of the example")
@@ -91,80 +39,8 @@ def _enumerated_by(plain: Any, enumerated: Callable[..., Any]) -> Callable[..., 
     return enumerated
 
 
-class Turns:
-    """Takes the place of a `range` whose length moves, and of rows or parts of a tensor: each turn begins with a note.
-
-    Args:
-        item: what the loop's variable is, if not the number.
-        rest: gives a value more, another than those, behind the last turn.
-    """
-
-    def __init__(
-        self,
-        loops: Loops,
-        place: Place,
-        start: Any,
-        stop: Any,
-        step: Any = 1,
-        item: Callable[[Any], Any] | None = None,
-        rest: Callable[[], Any] | None = None,
-    ) -> None:
-        self._loops, self.place, self.start, self.stop, self.step, self._item, self._rest = loops, place, start, stop, step, item, rest
-        self.plain = LEN(RANGE(*(map(plain, (start, stop, step)))))
-
-    @property
-    def count(self) -> Any:
-        """How many turns: a size, or a number."""
-        return number_of_turns(self.start, self.stop, self.step)
-
-    @property
-    def length(self) -> Any:
-        """How many values: what `len` says of them."""
-        return self.count + (self._rest is not None)
-
-    def at(self, turn: Any) -> Any:
-        """Return what the loop's variable is in a turn."""
-        index = self.start + self.step * turn
-        return index if self._item is None else self._item(index)
-
-    def __iter__(self) -> Iterator[Any]:
-        return self._each(self._loops.opened(self.place), lambda turn, value: value)
-
-    def numbered(self, start: int) -> Iterator[Any]:
-        """Iterate as `enumerate` does."""
-        return self._each(self._loops.opened(self.place), lambda turn, value: (start + turn, value))
-
-    def _each(self, loop: Loop, shown: Callable[[Any, Any], Any]) -> Iterator[Any]:
-        leads = loop.turn < 0  # those of a `zip` are advanced one after the other
-        try:
-            for number in RANGE(self.plain):
-                turn = self._loops.next_turn(loop, self, number) if leads else self._loops.same_turn(loop, number)
-                yield shown(turn, self.at(turn))
-            if leads:
-                self._loops.over(loop)
-        finally:
-            if leads:
-                self._loops.left(loop, self.plain)
-        if self._rest is not None:
-            yield shown(self.count, self._rest())
-
-    def __reversed__(self) -> Iterator[Any]:
-        if self._rest is not None:
-            raise self._loops.refusal("a loop over parts of a dynamic dimension runs backwards")
-        last = self.start + self.step * (self.count - 1)
-        return iter(Turns(self._loops, self.place, last, self.start - (1 if plain(self.step) > 0 else -1), -self.step, self._item))
-
-    def __getitem__(self, index: int) -> Any:
-        if not isinstance(index, int) or (index < 0 and self._rest is not None):
-            raise self._loops.refusal("the parts of a dynamic dimension are indexed by a slice or from the end,")
-        return self.at(index if index >= 0 else self.count + index)
-
-    def __len__(self) -> int:
-        return self.plain + (self._rest is not None)
-
-
-class Loops:
-    """Notes, while a run lasts, the loops at some places, and numbers the calls of further iterations as those of the last one that is kept.
+class Loops(Filled):
+    """Notes the loops of a run, and numbers the calls of further iterations as those of the last one that is kept.
 
     Tensors that such an iteration makes are told from those of the one before by the iterations in their `Ref`.
 
@@ -179,15 +55,13 @@ class Loops:
         self._moving, self._environment, self._explores = moving, environment, explores
         self._places, self._parted = moving.places, moving.in_parts
         self._thread = get_ident()
-        self.found: list[Loop] = []
+        super().__init__()
         self.shapes: dict[Place, list[Shape]] = {}  # that an exploring run has seen
         self.position = 0  # of the next call
-        self._open: list[Loop] = []
         self._waiting: list[Loop] = []  # made, but not begun
         self._held: dict[Loop, dict[str, Any]] = {}
         self._memory: dict[int, int] = {}  # of iterations behind those that are kept, as the last one's
         self._symbols: dict[Any, tuple[int, Any]] = {}
-        self._over: list[Loop] = []
 
     @contextmanager
     def watch(self, recorder: Recorder) -> Iterator[None]:
@@ -279,8 +153,8 @@ class Loops:
         if not self._moving.leave and loop.schedule[-1].leaves:
             loop.schedule, loop.is_cut = loop.schedule[:-1], True
         loop.begin = self.position
-        loop.bound = frozenset(self._names())
-        loop.lengths_of_lists = {name: LEN(held) for name, held in self._lists()}
+        loop.bound = frozenset(self.names())
+        loop.lengths_of_lists = {name: LEN(held) for name, held in self.lists()}
         again = next(
             (other for other in self.found if (other.place, other.begin) == (loop.place, self.position) and other not in self._open), None
         )
@@ -309,7 +183,7 @@ class Loops:
         if loop.turn < loop.shown:
             self._placed(loop.starts, loop.turn)
             if loop.repeats is None:
-                loop.states.append(self._state())
+                loop.states.append(self.state())
         else:
             self.position = loop.starts[-1]
         self._check_counters(loop)
@@ -352,22 +226,9 @@ class Loops:
         if loop.end < 0:
             loop.end = self.position
         if loop.repeats is None:
-            loop.last = self._state()
-        loop.grown = list(self._grown(loop))
+            loop.last = self.state()
+        loop.grown = list(self.grown(loop))
         self._over.append(loop)
-
-    def _lists(self) -> Iterator[tuple[str, list[Any]]]:
-        frames = [(depth, frame.f_locals) for depth, frame in self._frames()]
-        return ((f"{depth}.{name}", value) for depth, held in frames for name, value in held.items() if isinstance(value, list))
-
-    def _grown(self, loop: Loop) -> Iterator[list[Ref]]:
-        """What lists got that an iteration adds one value to."""
-        with torch._C.DisableTorchFunction():  # as above
-            for name, held in self._lists():
-                added = held[loop.lengths_of_lists.get(name, 0) :]
-                if LEN(added) == loop.turn + 1 and all(isinstance(one, torch.Tensor) for one in added):
-                    refs = [self._recorder.known_ref(one) for one in added]
-                    yield from [[ref for ref in refs if ref is not None]] if None not in refs else []
 
     def left(self, loop: Loop, turns: int) -> None:
         """End a loop of so many iterations that is left before its end, which a value has to have decided."""
@@ -401,9 +262,9 @@ class Loops:
             return loop.asked[ref], False
         shape = loop.schedule[min(loop.turn, loop.shown - 1)]
         if loop.place not in self._moving.shapes:
-            error = TestInLoop(f"a condition on a value is evaluated in the loop at {loop.line}")
-            error.place = loop.place
-            raise self._recorder.refuse(error)
+            unknown = TestInLoop(f"a condition on a value is evaluated in the loop at {loop.line}")
+            unknown.place = loop.place
+            raise self._recorder.refuse(unknown)
         known = LEN(loop.answers) < LEN(shape.answers)
         if not known and not self._explores:
             raise self.refusal("an iteration evaluates other conditions than the previous one")
@@ -424,23 +285,6 @@ class Loops:
         self.over(loop)
         return ends_it(place)
 
-    def _frames(self) -> Iterator[tuple[str, FrameType]]:
-        return ((str(depth), frame) for depth, frame in ENUMERATE(python_frames(sys._getframe(1))))
-
-    def _names(self) -> Iterator[str]:
-        return (f"{depth}.{name}" for depth, frame in self._frames() for name in frame.f_locals)
-
-    def _state(self) -> dict[str, Ref]:
-        """The tensors that variables hold."""
-        found: dict[str, Ref] = {}
-        held = [(f"{depth}.{name}", tensor) for depth, frame in self._frames() for name, tensor in tensors_held(frame.f_locals)]
-        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
-            for name, tensor in held:
-                ref = self._recorder.known_ref(tensor)
-                if ref is not None and (key := self._key_of(ref)) is not None:
-                    found[name] = Ref(ref.kind, key, ref.part)
-        return found
-
     def _check_counters(self, loop: Loop) -> None:
         """Refuse numbers of Python's own that change from iteration to iteration: tests of them would not be seen."""
         frame = outside(sys._getframe(1))
@@ -455,10 +299,6 @@ class Loops:
             raise self.refusal(
                 f"`{min(changed)}` is a Python number that changes in each iteration{kind}, and a Loop carries only tensors,"
             )
-
-    def stamp(self) -> tuple[tuple[Loop, int], ...]:
-        """Return the turns that are going on."""
-        return tuple((loop, loop.turn) for loop in self._open)
 
     def take(self, row: Row) -> bool:
         """Note a call; return whether it is another than those of the turns before."""
@@ -484,77 +324,19 @@ class Loops:
         """What was made, in the memory that it would be in had the turn it is from been the third."""
         return made._replace(storage=self._memory.get(made.storage, made.storage)) if isinstance(made, Made) else made
 
-    def told(self, args: tuple[Any, ...], kwargs: Any) -> tuple[list[Any], pytree.TreeSpec]:
-        """Return arguments with a `Ref` for each tensor, and one for what every turn but the first has added to a list; flattened."""
-        told = tuple(map(self._one, args)), {name: self._one(value) for name, value in kwargs.items()}
-        return pytree.tree_flatten(told, is_leaf=lambda value: isinstance(value, Ref))
-
-    def _one(self, value: Any) -> Any:
-        if isinstance(value, (list, tuple)) and value and all(isinstance(part, torch.Tensor) for part in value):
-            return self._listed([self._recorder.ref(part) for part in value])
-        return pytree.tree_map_only(torch.Tensor, lambda tensor: self.seen(self._recorder.ref(tensor)), value)
-
-    def _listed(self, refs: Sequence[Ref]) -> list[Ref]:
-        told, at = [], 0
-        while at < LEN(refs):
-            found, many = self._run(refs[at:])
-            told += found or [self.seen(refs[at])]
-            at += many
-        return told
-
-    def _run(self, refs: Sequence[Ref]) -> tuple[list[Ref], int]:
-        """What stands for a value of every iteration of a loop but the first, where a list begins with those; how many those are."""
-        lists = [(loop, added) for loop in reversed(self._over) if not loop.may_end_early for added in loop.grown if LEN(added) > 1]
-        for has_first in (True, False):
-            for loop, added in lists:
-                for kind, values in (("every", added[not has_first :]), ("flipped", added[::-1][: LEN(added) - (not has_first)])):
-                    if refs[: LEN(values)] == values:
-                        return self._every(kind, loop, added, has_first), LEN(values)
-        if not refs[0].turns or refs[0].turns[-1][0].turns is None or refs[0].turns[-1][0].may_end_early:
-            return [], 1
-        *around, (loop, _) = refs[0].turns
-        for kind, order in (("every", RANGE(1, loop.turns)), ("flipped", RANGE(loop.turns - 1, 0, -1))):
-            found = refs[: loop.turns - 1]
-            if [ref.turns for ref in found] == [(*around, (loop, turn)) for turn in order] and self._is_made_alike(loop, found):
-                return self._every(kind, loop, [found[0], *(found if kind == "every" else found[::-1])], False), LEN(found)
-        return [], 1
-
-    def _is_made_alike(self, loop: Loop, refs: Sequence[Ref]) -> bool:
-        """Whether iterations of one shape have made these values in one place."""
-        places: dict[Shape, tuple[int, int]] = {}
-        for ref in refs:
-            last = min(ref.turns[-1][1], loop.shown - 1)
-            at = int(ref.key) - loop.starts[last], ref.part
-            if places.setdefault(loop.schedule[last], at) != at:
-                return False
-        return True
-
-    def _every(self, kind: str, loop: Loop, values: Sequence[Ref], has_first: bool) -> list[Ref]:
-        """What stands for the values of all iterations, or all but the first; nothing where the last one is no call's."""
-        first = loop.repeats or loop
-        numbers = [*RANGE(1, loop.shown - 1), LEN(values) - 1]
-        listed = {min(number, loop.shown - 1): self.seen(values[number]) for number in numbers}
-        last = listed[loop.shown - 1]
-        if last.kind != "row":
-            return []
-        if listed not in first.listed:
-            first.listed.append(listed)
-        every = Ref(kind, last.key, last.part, ((self.found.index(first), first.listed.index(listed)),))
-        beside = [self.seen(values[0])] if has_first else []
-        return [*beside, every] if kind == "every" else [every, *beside]
-
     def seen(self, ref: Ref) -> Ref:
         """Return a reference as the last iteration that is kept has it, or what comes after the loop."""
-        key = self._key_of(ref)
+        key = self.key_of(ref)
         if key is None:
-            loop, made = next(pair for pair in reversed(ref.turns) if self._keys(*pair, int(ref.key)) == [])
+            pairs = [(loop, made) for loop, made in reversed(ref.turns) if not self._keys(loop, made, int(ref.key))]
+            loop, made = pairs[0] if pairs else ref.turns[-1]
             if loop.turns is None:
                 raise self.refusal(f"iteration {loop.turn + 1} reads a value of iteration {made + 1} instead of the previous one,")
             raise self._recorder.refuse(CannotRun(f"a value made only in iteration {made + 1} of the loop at {loop.line} is read after it"))
         return Ref(ref.kind, key, ref.part)
 
-    def _key_of(self, ref: Ref) -> Any:
-        """The number of a call, with those of further iterations as those that are kept; None where there is none."""
+    def key_of(self, ref: Ref) -> Any:
+        """Return the number of a call, with those of further iterations as those that are kept; None where there is none."""
         keys: list[Any] = [ref.key]
         for loop, made in reversed(ref.turns):
             keys = [other for key in keys for other in self._keys(loop, made, int(key))]

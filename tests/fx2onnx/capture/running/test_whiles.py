@@ -216,7 +216,7 @@ def a_number(m: Any, x: Tensor) -> Tensor:
 
 
 REFUSED = {
-    something_else_without_a_turn: "`x` and `y` hold the same tensor in all iterations, but not before the loop",
+    something_else_without_a_turn: "`x` and `y` hold the same tensor where it is read, but not always",
     counter: "`turns` is a Python number that changes in each iteration of a while loop",
     counter_of_the_module: r"`m\.number` is a Python number that changes in each iteration of a while loop",
     iterator: "the iterator `factors` may advance in each iteration",
