@@ -14,6 +14,7 @@ from .lines import Place, line_of, place_of
 from .notes import Ref
 from .refusal import LoopOnValue
 
+TESTS_ONCE = (ast.Call, ast.Name, ast.Attribute, ast.BinOp, ast.Subscript)  # expressions that ask for one truth value
 LEFT = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Try, ast.Yield, ast.YieldFrom, ast.Await, ast.Assert)
 
 
@@ -87,5 +88,5 @@ def _span(node: ast.expr | ast.stmt) -> tuple[Any, ...]:
 
 def _is_plain(loop: ast.While) -> bool:
     test = _tested(loop.test)
-    tests_once = len(test.ops) == 1 if isinstance(test, ast.Compare) else isinstance(test, (ast.Call, ast.Name, ast.Attribute))
+    tests_once = len(test.ops) == 1 if isinstance(test, ast.Compare) else isinstance(test, TESTS_ONCE)
     return tests_once and not loop.orelse and not any(isinstance(node, LEFT) for part in loop.body for node in ast.walk(part))

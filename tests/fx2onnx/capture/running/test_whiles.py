@@ -53,6 +53,21 @@ def read_by_item(m: Any, x: Tensor) -> Tensor:
     return x.sum(1)
 
 
+def until_two_tests_end_it(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
+    turns = torch.zeros((), dtype=torch.int64)
+    while (turns < 6) & (x.abs() > 0.5).any():
+        x, turns = x / 2, turns + 1
+    return x, turns
+
+
+def until_one_of_several_ends_it(m: Any, x: Tensor) -> Tensor:
+    goes_on = torch.stack([x.abs().sum() > 1, x.sum() > 0])
+    while goes_on[0]:
+        x = x / 2
+        goes_on = torch.stack([x.abs().sum() > 1, x.sum() > 0])
+    return x
+
+
 def counted_in_a_tensor(m: Any, x: Tensor) -> tuple[Tensor, Tensor]:
     turns = torch.zeros((), dtype=torch.int64)
     while (x.abs().sum() > 1).item():
@@ -140,6 +155,7 @@ def two_of_them(m: Any, x: Tensor) -> Tensor:
 
 TAKEN = (
     *(two_carried, read_by_item, counted_in_a_tensor, by_a_layer, beside_what_stays, last_of_a_list, called, by_any, by_a_variable),
+    *(until_two_tests_end_it, until_one_of_several_ends_it),
     *(made_by_the_last_turn, of_two_turns_before, in_place, value_tested_inside, two_of_them),
 )
 
