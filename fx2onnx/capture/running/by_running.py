@@ -144,13 +144,13 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
     and values of weights were asked for, these count as constants.
     """
     try:
-        found = _rolled_up(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+        found = _rolled_up(axes, partial(_path, model, axes, arguments, EqualBlocks(model), settling))
     except CannotRun as error:
         if settling.has_one_answer or not settling.was_asked or isinstance(error, (SeenByRunsAlone, TooMuchWork)):
             raise
         settling.has_one_answer = True
         try:
-            found = _rolled_up(partial(_path, model, axes, arguments, EqualBlocks(model), settling))
+            found = _rolled_up(axes, partial(_path, model, axes, arguments, EqualBlocks(model), settling))
         except CannotRun:
             raise error from None
     for path in found:
@@ -158,8 +158,8 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
     return found
 
 
-def _rolled_up(path: Callable[[frozenset[Place], Sequence[bool]], Path]) -> list[Path]:
-    """Return all paths, with each `while` that a value ends rolled up."""
+def _rolled_up(axes: Axes, path: Callable[[frozenset[Place], Sequence[bool]], Path]) -> list[Path]:
+    """Return all paths, with each `while` that a value ends rolled up, and the integers that are sizes read as such."""
     places: frozenset[Place] = frozenset()
     while True:
         try:
@@ -168,6 +168,12 @@ def _rolled_up(path: Callable[[frozenset[Place], Sequence[bool]], Path]) -> list
             if error.place in places:
                 raise
             places |= {error.place}
+        except SizeRead as error:
+            if error.place in axes.fresh.read:
+                raise
+            axes.fresh.read.add(error.place)
+            axes.environment.guards.clear()  # the calls behind it are counted anew
+            axes.environment.followed.clear()
 
 
 def _path(
@@ -184,7 +190,3 @@ def _path(
             if reads is not None and (error.names is None or any(error.names is names for names in reads)):
                 raise
             reads = [*(reads or []), *([] if error.names is None else [error.names])]
-        except SizeRead as error:
-            if error.place is None or error.place in axes.fresh.read:
-                raise
-            axes.fresh.read.add(error.place)

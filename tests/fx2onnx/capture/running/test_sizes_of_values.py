@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import onnxruntime
@@ -128,6 +129,7 @@ def or_zeros(m: Any, x: Tensor, k: Tensor) -> Tensor:
     return y.max(0).values if len(y) else torch.zeros(3)
 
 
+NAMED = (suppressed, grown, filtered_three_times, changed_in_place, put_back, halved, capped, in_pairs, or_zeros)
 TAKEN: dict[str, Function] = {
     "nonzero": lambda m, x, k: (x[:, 0] > 0).nonzero(),
     "mask": lambda m, x, k: m.layer(picked(x)).relu().sum(1),
@@ -152,7 +154,7 @@ TAKEN: dict[str, Function] = {
     "two of them": lambda m, x, k: torch.cat([picked(x), picked(x, 1) * 2]),
     "as a number": lambda m, x, k: x * (picked(x).shape[0] / x.shape[0]),
     "padded to all": lambda m, x, k: F.pad(picked(x), (0, 0, 0, x.shape[0] - picked(x).shape[0])),
-    **{one.__name__: one for one in (suppressed, grown, filtered_three_times, changed_in_place, put_back, halved, capped, in_pairs, or_zeros)},
+    **{one.__name__: one for one in NAMED},
 }
 
 
@@ -180,7 +182,7 @@ def over_a_range(m: Any, x: Tensor, k: Tensor) -> Tensor:
 
 
 REFUSED: dict[str, tuple[Function, str]] = {
-    "a loop over rows": (over_rows, f"unbind.* at {HERE} .*returns 4 parts in all runs, but u0"),
+    "a loop over rows": (over_rows, f"unbind.* at {HERE} .*returns \\d+ parts in all runs, but u0"),
     "a loop over a range": (over_a_range, f"u0 == 3 at {HERE} .*converted to a Python number"),
     "squeeze": (lambda m, x, k: (x[:, 0] > 0).nonzero().squeeze(), f"squeeze removes an axis at {HERE}"),
     "another number of axes": (
@@ -200,9 +202,7 @@ def test_what_no_file_can_be_is_refused_with_its_line(name: str) -> None:
 @pytest.mark.parametrize("name", ["nonzero", "mask", "unique", "repeat_interleave", "item as a size", "where", "put_back"])
 def test_it_has_no_more_nodes_than_by_torch_export(name: str) -> None:
     model, given = Of(TAKEN[name]).eval(), (torch.randn(6, 3), torch.tensor(3))
-    one, other = (
-        to_onnx(model, given, dynamic_shapes=({0: "rows"}, None), capture=by).model_proto.graph for by in ("run", "torch.export")
-    )
+    one, other = (to_onnx(model, given, dynamic_shapes=({0: "rows"}, None), capture=by).model_proto.graph for by in ("run", "torch.export"))
     assert len(one.node) <= len(other.node)
 
 
@@ -243,7 +243,5 @@ def program_of(seed: int) -> Function:
 
 @pytest.mark.parametrize("seed", range(25))
 def test_random_programs_are_right_or_refused(seed: int) -> None:
-    try:
+    with suppress(CaptureError):
         check(program_of(seed))
-    except CaptureError:
-        pass
