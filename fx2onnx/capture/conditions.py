@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import sympy
@@ -12,7 +12,6 @@ import torch
 from ..build.values import expression
 from ..errors import users_line
 from .dims import by_names
-from .guards import MOST, is_implied
 
 aten = torch.ops.aten
 READS = {aten.item.default, aten._local_scalar_dense.default}
@@ -23,14 +22,11 @@ TORCHS_LEAST = 2  # of any size that moves, where nobody asks for another
 TRUTH = re.compile(TORCHS_OWN + r" for expression Eq\((u\d+), 1\) ")
 
 
-def conditions(
-    program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str], facts: Sequence[sympy.Basic] = ()
-) -> tuple[str, ...]:
+def conditions(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> tuple[str, ...]:
     """Return what has to hold for eager to answer and is not looked at by a file, by the line that asks for it.
 
     Args:
         names: what the sizes that move are called.
-        facts: what a file does look at, so that what follows from it is none of these.
     """
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     read = {symbol for graph in graphs for node in graph.nodes if node.target in READS for symbol in _symbols(node)}
@@ -38,7 +34,7 @@ def conditions(
     lines: dict[str, dict[str, None]] = {}
     for graph in graphs:
         for node in graph.nodes:
-            for told in _told(node, read, called, facts):
+            for told in _told(node, read, called):
                 lines.setdefault(users_line(node), {})[told] = None
     return tuple(f"{line}: torch checks that {' and '.join(told)}; the exported model does not" for line, told in lines.items())
 
@@ -62,14 +58,12 @@ def ranges(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str
             yield f'the program was captured for "{called[symbol]}" of {told}; the exported model does not check this'
 
 
-def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], facts: Sequence[sympy.Basic]) -> Iterator[str]:
+def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str]) -> Iterator[str]:
     """What a node asks for, in words; nothing where it holds whatever the values are, or asks for nothing."""
     if node.target in OF_TENSORS:
         yield f"a tensor is true{_said(node.args[1:])}"
     elif node.target is aten._assert_scalar.default:
         test = _asked(node.args[0])
-        if _follows(test, facts, read):
-            return
         told = _in_words(test, read, names)
         if truth := TRUTH.match(str(node.args[1])):  # which counts as known from there on, so that its expression says nothing
             told = f"{truth[1]}, which is read from a tensor there, is true or 1"
@@ -81,13 +75,6 @@ def _told(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str], 
         for test in (symbol >= least if least is not None else None, symbol <= most if most is not None else None):
             if test is not None and (told := _in_words(test, read, names)):
                 yield told
-
-
-def _follows(test: Any, facts: Sequence[sympy.Basic], read: set[Any]) -> bool:
-    """Whether a test is proved to hold wherever these do."""
-    about = [fact for fact in facts if isinstance(test, sympy.Basic) and fact.free_symbols & test.free_symbols]
-    symbols = set().union(*(one.free_symbols for one in (test, *about))) if about else set()
-    return bool(symbols) and is_implied(test, {symbol: (-MOST if symbol in read else 0, MOST) for symbol in symbols}, about)
 
 
 def _asked(argument: Any) -> Any:

@@ -162,7 +162,7 @@ def _paths(model: nn.Module, settling: Settling, axes: Axes, arguments: Argument
 
 
 def _rolled_up(runner: Runner) -> list[Path]:
-    """Return all paths, with each `while` that a value ends rolled up."""
+    """Return all paths, with each `while` that a value ends rolled up, and the integers that are sizes read as such."""
     while True:
         try:
             return paths_of_values(runner.path, runner.probe)
@@ -170,6 +170,9 @@ def _rolled_up(runner: Runner) -> list[Path]:
             if error.place in runner.whiles:
                 raise
             runner.whiles |= {error.place}
+        except SizeRead as error:
+            if not runner.read_as_size(error.place):
+                raise
 
 
 class Runner:
@@ -198,10 +201,16 @@ class Runner:
                 if reads is not None and (error.names is None or any(error.names is names for names in reads)):
                     raise
                 reads = [*(reads or []), *([] if error.names is None else [error.names])]
-            except SizeRead as error:
-                if error.place is None or error.place in self._axes.fresh.read:
-                    raise
-                self._axes.fresh.read.add(error.place)
+
+    def read_as_size(self, place: Place | None) -> bool:
+        """Read the integer at a place as a size from now on; return False where it is read so already."""
+        fresh, environment = self._axes.fresh, self._axes.environment
+        if place is None or place in fresh.read:
+            return False
+        fresh.read.add(place)
+        environment.guards.clear()  # the calls behind it are counted anew
+        environment.followed.clear()
+        return True
 
     def probe(self, given: Sequence[bool], like: Path) -> Path | None:
         """Return what one run shows that answers tests so, where it tells that."""

@@ -39,7 +39,7 @@ def _place(number: Number, length: int) -> int:
     """
     places = number.chosen
     if length > MOST:
-        number.refuse(f"a list of {length} layers, which needs one branch per layer and exceeds the limit of {MOST},")
+        number.refuse(f"a list of {length} layers, which needs one branch per layer and exceeds the limit of {MOST},", is_size=False)
     if length not in places:
         counted = torch.where(number.tensor < 0, number.tensor + length, number.tensor)
         places[length] = next((place for place in range(length) if counted == place), None)

@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import torch
+from torch._subclasses import FakeTensor
 from torch.utils._python_dispatch import _disable_current_modes
 
+from .effects import RAGGED
 from .notes import Ref, Row
 from .script import Pretended
 
@@ -42,14 +44,31 @@ class Notes(Protocol):
     def refusal(self, why: str) -> Exception:
         """Return the error for something that a run does not show, with the line."""
 
+    def too_much(self, why: str) -> Exception:
+        """Return the error for what only a run with all values shows."""
 
-def check_follows_values(recorder: Notes, why: str, is_unknown: bool = False) -> None:
+
+def check_follows_values(recorder: Notes, why: str) -> None:
     """Refuse what values decide where no symbol can stand for it: in loops, and in functions that operators take.
 
     Raises:
-        CannotRun: it is there, or it is nothing that a symbol stands for.
+        CannotRun: it is there.
     """
-    if recorder.loops is not None or not recorder.follows_values or is_unknown:
+    if recorder.loops is not None or not recorder.follows_values:
+        raise recorder.refusal(why)
+
+
+def check_size_decided(recorder: Notes, func: torch._ops.OpOverload, leaves: Sequence[Any]) -> None:
+    """Refuse a result that is as long as values say where no run tells how long, or where no symbol can stand for that.
+
+    Raises:
+        TooMuchWork: a run with all values would tell. CannotRun: none would.
+    """
+    if any(isinstance(leaf, FakeTensor) for leaf in leaves):
+        raise recorder.too_much(f"the size of the result of {func} cannot be determined")
+    why = f"the size of the result of {func} depends on values"
+    check_follows_values(recorder, why)
+    if func in RAGGED:
         raise recorder.refusal(why)
 
 

@@ -86,10 +86,10 @@ class Number:
         args, kwargs = pytree.tree_map(lambda leaf: leaf.tensor if isinstance(leaf, Number) else leaf, (args, kwargs or {}))
         return func(*args, **kwargs)
 
-    def refuse(self, use: str) -> NoReturn:
-        """Raise the error for a use of this number."""
-        is_float = self.tensor.is_floating_point() or self._place is None
-        error = self._recorder.refusal(f"a number is read from a tensor and passed to {use}", CannotRun if is_float else SizeRead)
+    def refuse(self, use: str, is_size: bool = True) -> NoReturn:
+        """Raise the error for a use of this number, which may be one that a size can have."""
+        is_size = is_size and not self.tensor.is_floating_point() and self._place is not None
+        error = self._recorder.refusal(f"a number is read from a tensor and passed to {use}", SizeRead if is_size else CannotRun)
         if isinstance(error, SizeRead):
             error.place = self._place
         raise error

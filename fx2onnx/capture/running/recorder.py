@@ -23,7 +23,7 @@ from ...errors import first_sentence
 from ..generators import drawn_from
 from . import effects
 from .as_written import COPIES
-from .follower import Follower, check_follows_values, number_in
+from .follower import Follower, check_follows_values, check_size_decided, number_in
 from .lines import frame_text, line_of
 from .notes import Made, Ref, Row, flattened, layout_of, plain, unflattened
 from .refusal import CannotRun, CopyWritten, NotSettled, SeenByRunsAlone, TooMuchWork, ValueRead
@@ -402,9 +402,7 @@ class Recorder(ProxyTorchDispatchMode):
             without = any(isinstance(leaf, FakeTensor) for leaf in args)
             raise self.too_much("no value can be read") if without else self.refusal("a tensor value is read", ValueRead)
         if effects.decides_a_size(func, args, kwargs):
-            if any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
-                raise self.too_much(f"the size of the result of {func} cannot be determined")
-            check_follows_values(self, f"the size of the result of {func} depends on values", func in effects.RAGGED)
+            check_size_decided(self, func, pytree.tree_leaves((args, kwargs)))
         for tensor in effects.written(func, args, kwargs):
             if (name := self._given.get(storage(tensor))) is not None:
                 if name == VALUES_LEFT_OUT:

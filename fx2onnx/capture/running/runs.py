@@ -331,11 +331,7 @@ class Runs:
             self._run_with(self.axes.example, values, is_free=True)
 
     def _run_with(self, setting: Setting, values: Values, is_free: bool = False) -> None:
-        """Run it at these sizes with such values.
-
-        Args:
-            is_free: whether a run counts only where its values lead to all answers.
-        """
+        """Run it at these sizes with such values; a free run counts only where they lead to all answers by themselves."""
         script = self._script(setting)
         try:
             found, answers = self._traced(setting, script, replace(self.axes, values=values))
