@@ -76,6 +76,8 @@ class Exploration:
             if (stale := first_stale(self._tree, phis)) is None:
                 return [*self._paths, *self._ended.values()]
             self._tree.widen(*stale)
+            for number in sorted(self._tree.probed()):
+                self._insert(self._with_answers(self._paths[number].answers))
 
     def _flip_all(self) -> None:
         """Answer each test both ways.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from typing import NamedTuple
 
@@ -255,22 +255,23 @@ class Join:
 
     def _is_right(self, found: Aligned, at: int, use: Use) -> bool:
         inside = self._of_event.get(use.source) if isinstance(use.source, int) else None
+        before = {self._path: use}
         for path in self._same:
             other = self._event(path, found.call.events[path]).leaves[at]
             call = self._where[path, other.source] if isinstance(other.source, int) else other.source
-            if inside is not None or id(call) in self._calls:
-                if call is not inside or other.part != use.part:
-                    return False
-                continue
-            if not self._is_one_kind(path, other, use):
+            if inside is None and id(call) not in self._calls:
+                before[path] = other
+            elif call is not inside or other.part != use.part:
                 return False
-        return True
+        return self._are_one_kind(before)
 
-    def _is_one_kind(self, path: int, other: Use, use: Use) -> bool:
-        """Whether one output can be either of two tensors."""
-        line, own = self._tree.lines[path], self._tree.lines[self._path]
-        one, two = kind_of(line.value(other)), kind_of(own.value(use))
-        return one == two or gives_either(one, two, line, own)
+    def _are_one_kind(self, uses: Mapping[int, Use]) -> bool:
+        """Whether one output can be each of these tensors on its path: dtype and sizes on one of them are right on all."""
+        lines = self._tree.lines
+        kinds = {path: kind_of(lines[path].value(use)) for path, use in uses.items()}
+        return any(
+            all(kind == other or gives(kind, other, lines[path].axes) for path, other in kinds.items()) for kind in set(kinds.values())
+        )
 
     def _first_aliased(self) -> int | None:
         ends = {self._path: self._aligned[-1].event}
@@ -321,8 +322,3 @@ class Join:
             (self._where.get((path, use.source)) if isinstance(use.source, int) else use.source, use.part) for path, use in uses.items()
         }
         return len(made) > 1
-
-
-def gives_either(one: object, other: object, line: PathEvents, own: PathEvents) -> bool:
-    """Return whether one description of a tensor is right on both of two paths."""
-    return gives(one, other, own.axes) or gives(other, one, line.axes)

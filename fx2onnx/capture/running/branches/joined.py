@@ -71,7 +71,7 @@ class Joined:
         if general.axes.fixed:
             sizes = ", ".join(path.axes.shown(path.axes.fixed) for path in self._paths)
             raise CannotRun(f"the model accepts only these sizes: {sizes}")
-        first = min(self._paths, key=lambda path: len(path.axes.fixed))
+        first = min(self._paths, key=lambda path: (path.is_probe, len(path.axes.fixed)))
         self._note_limits()
         if len(self._paths) == 1:
             return first.program.without_dead_code(is_wanted)
@@ -111,6 +111,8 @@ class Joined:
         while (stale := first_stale(tree, phis := self._phis_of(tree))) is not None:
             tree.widen(*stale)
         self._check_closed(tree)
+        if tree.probed():
+            raise CannotRun("one run alone shows a part of the model")
         return tree, phis
 
     def _phis_of(self, tree: Tree) -> Phis:

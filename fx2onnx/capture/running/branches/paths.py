@@ -35,6 +35,7 @@ class Path:
         ended: what all of the runs raise, of the model's own will.
         axes: that move on it.
         sizes: the tests of sizes that hold on it, or do not.
+        is_probe: whether one run alone shows it, at the example's sizes.
     """
 
     answers: tuple[bool, ...]
@@ -43,6 +44,7 @@ class Path:
     ended: Exception | None
     axes: Axes
     sizes: tuple[tuple[OpenTest, bool], ...] = ()
+    is_probe: bool = False
 
     def tests(self) -> list[torch.fx.Node]:
         """Return the calls that are tests, in their order."""

@@ -74,7 +74,7 @@ class Written:
             constants={**program.constants, **{f"lifted_tensor_{n}": value for n, value in enumerate(self._trace.constants)}},
             call_spec=CallSpec(program.call_spec.in_spec, self._trace.spec),
         )
-        return Path(answers, made, (), None, axes)
+        return Path(answers, made, (), None, axes, is_probe=True)
 
     def _place(self, ref: Ref, spec: InputSpec, value: Any) -> None:
         node = self._graph.placeholder(spec.arg.name)

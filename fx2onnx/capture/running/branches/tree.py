@@ -199,4 +199,9 @@ class Tree:
             one = self.lines[path].events[events[path]]
             return all(covers(one, self.lines[other].events[number], self.lines[other].axes) for other, number in events.items())
 
-        return next(filter(is_general, events), next(iter(events)))
+        whole = sorted(events, key=lambda path: self.lines[path].path.is_probe)
+        return next(filter(is_general, whole), whole[0])
+
+    def probed(self) -> set[int]:
+        """Return the probes that are all that is known of some call, which cannot be written then."""
+        return {call.chosen for call in self.calls() if self.lines[call.chosen].path.is_probe}
