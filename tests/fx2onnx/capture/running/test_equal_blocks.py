@@ -172,6 +172,88 @@ def test_what_is_written_after_a_block_is_not_written_in_its_weights() -> None:
     checked(Written([Block(index=index) for index in range(4)]).eval())
 
 
+class Filling(Stack):
+    """Its blocks get a list, in which each leaves something for those that follow."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        kept: list[Tensor] = []
+        for block in self.blocks:
+            x = block(x, kept)
+        return x + sum(kept)  # type: ignore[return-value]
+
+
+class Leaving(Block):
+    """It leaves what it makes in a list."""
+
+    def forward(self, x: Tensor, kept: list[Tensor]) -> Tensor:
+        kept.append(self.second(x))
+        return self.first(x)
+
+
+def test_what_a_block_leaves_in_a_list_is_seen(unseen: list[str]) -> None:
+    checked(Filling([Leaving(index=index) for index in range(4)]).eval())
+    assert not unseen
+
+
+class Cache:
+    """A container that is not one of Python's own."""
+
+    def __init__(self) -> None:
+        self.kept: list[Tensor] = []
+
+
+class Caching(Stack):
+    """Its blocks get a container of the model's own, in which each leaves something."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        cache = Cache()
+        for block in self.blocks:
+            x = block(x, cache)
+        return x + sum(cache.kept)  # type: ignore[return-value]
+
+
+class LeavingInACache(Block):
+    """It leaves what it makes in a container of the model's own."""
+
+    def forward(self, x: Tensor, cache: Cache) -> Tensor:
+        cache.kept.append(self.second(x))
+        return self.first(x)
+
+
+def test_a_block_that_takes_a_container_of_the_model_s_own_is_noted(unseen: list[str]) -> None:
+    checked(Caching([LeavingInACache(index=index) for index in range(4)]).eval())
+    assert not unseen
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_a_block_of_a_library_does_the_file_is_right(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls are noted as they are written, and a contiguous copy is a call."""
+    monkeypatch.setattr(by_running, "is_of_library", lambda model: True)
+    COUNTED["calls"] = 0
+    KEPT.clear()
+    checked(Stack([Of(KINDS[kind], index) for index in range(4)]).eval())
+
+
+COPIES: dict[str, Callable[[Block, Tensor], Any]] = {
+    "within": lambda block, x: block.first(x.t().contiguous().t().contiguous()),
+    "returned": lambda block, x: block.first(x).contiguous(),
+    "written": lambda block, x: block.first(x).contiguous().mul_(2),
+    "of what it takes": lambda block, x: x.contiguous(),
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+def test_a_contiguous_copy_in_a_block_of_a_library_is_right(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_running, "is_of_library", lambda model: True)
+    checked(Stack([Of(COPIES[kind], index) for index in range(4)]).eval())
+
+
+def test_blocks_of_a_library_run_unseen(unseen: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(by_running, "is_of_library", lambda model: True)
+    checked(stack())
+    assert set(unseen) == {"blocks.1", "blocks.2", "blocks.3"}
+
+
 class UpTo(Block):
     """It takes so many rows apart, which shows in no run that has fewer."""
 
