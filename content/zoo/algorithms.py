@@ -20,7 +20,7 @@ def twelve_branches() -> Declaration:
 
         def forward(self, x: Tensor) -> Tensor:
             for step in range(12):
-                if x.sum() > 0.1 * step:
+                if x.sum() > 0.1 * step:  # noqa: SIM108 - what users write
                     x = x * 0.5 - 0.2
                 else:
                     x = (x + 0.3).sin()
@@ -77,7 +77,7 @@ def branch_in_a_loop() -> Declaration:
             state = torch.zeros(3)
             for step in x:
                 state = torch.tanh(self.cell(state) + step)
-                if state.sum() > 0:
+                if state.sum() > 0:  # noqa: SIM108 - what users write
                     state = state * 0.5
                 else:
                     state = state - 0.1
