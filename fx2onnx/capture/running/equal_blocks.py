@@ -166,10 +166,12 @@ class BlocksOfRun:
             return True
         if any(place >= call.begin for place, _ in self._recorder.settled.answers):
             return True
-        return not all(self._is_own(call, leaf) for leaf in call.results) or any(map(self._recorder.has_copy, call.results))
+        return not all(self._is_own(call, leaf) for leaf in call.results)
 
     def _is_own(self, call: Call, result: Any) -> bool:
-        return is_inside(self._recorder.ref(result), call) if isinstance(result, torch.Tensor) else isinstance(result, PLAIN)
+        if not isinstance(result, torch.Tensor):
+            return isinstance(result, PLAIN)
+        return is_inside(self._recorder.ref(result), call) and storage(result) not in self._recorder.twins
 
     def _gives_its_own(self, call: Call) -> bool:
         """Whether all tensors that a call returned are without values, each in memory that no other shows, nor what it took."""

@@ -69,7 +69,7 @@ class Recorder(ProxyTorchDispatchMode):
         self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
         self._refs: dict[int, Ref] = {}
         self._by_layout: dict[Any, Ref] = {}
-        self._twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
+        self.twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
         self._stale: set[int] = set()  # memory whose twin was written
         self.made_of: Any = None  # the numbers that a constant is being made of, where sizes are among them
         self.formulas: dict[int, Any] = {}  # of such constants
@@ -319,10 +319,6 @@ class Recorder(ProxyTorchDispatchMode):
         known = self.follower.known.get(self.ref(tensor)._replace(turns=())) if self.follower is not None else None
         return tuple(tensor.shape) if known is None else known
 
-    def has_copy(self, leaf: Any) -> bool:
-        """Return whether a tensor has a contiguous copy, or is one."""
-        return isinstance(leaf, torch.Tensor) and storage(leaf) in self._twins
-
     def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
         """Refuse from here on whatever writes into the memory of this tensor."""
         self._given.setdefault(storage(tensor), since)
@@ -350,7 +346,7 @@ class Recorder(ProxyTorchDispatchMode):
         if COPIES.get() and self.loops is None:
             return self._copied(tensor, ref, made)
         if not tensor.is_contiguous():  # it is a copy, which does not change with the tensor
-            self._twins.setdefault(storage(tensor), []).append(storage(made))
+            self.twins.setdefault(storage(tensor), []).append(storage(made))
         self.place(made, ref, COPY)
         self._by_layout[layout_of(made)] = ref
         return made
@@ -363,7 +359,7 @@ class Recorder(ProxyTorchDispatchMode):
         if tensor.is_contiguous() and (name := self._given.get(storage(tensor))) is not None:
             self.is_not_to_be_written(made, name)
         for one, other in ((tensor, made), (made, tensor)):
-            self._twins.setdefault(storage(one), []).append(storage(other))
+            self.twins.setdefault(storage(one), []).append(storage(other))
         if self.follower is not None:
             self._tell(self.follower, row)
         return made
@@ -412,4 +408,4 @@ class Recorder(ProxyTorchDispatchMode):
                 raise self.too_much("a write into a tensor with values cannot be traced")
             self.settled.written(tensor, self.settled.came_of(func, pytree.tree_leaves((args, kwargs)), self))
             self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
-            self._stale.update(self._twins.get(storage(tensor), ()))
+            self._stale.update(self.twins.get(storage(tensor), ()))
