@@ -24,7 +24,7 @@ from ..sample import new_symbol
 from ..whiles import ends_it, is_while
 from .filled import Filled
 from .loop import EVERY, Loop
-from .places import ENUMERATE, LEN, RANGE, Moving, TakenApart, at_least, bounds, counted, ranges_by
+from .places import ENUMERATE, LEN, RANGE, Moving, Places, TakenApart, at_least, bounds, counted, ranges_by
 from .sequences import Turns
 from .shapes import Shape, schedule
 
@@ -365,3 +365,10 @@ def _same_result(one: Any, other: Any) -> bool:
     if isinstance(one, Made) and isinstance(other, Made):
         return (one.shape, one.dtype) == (other.shape, other.dtype)
     return type(one) is type(other)
+
+
+@contextmanager
+def watch_both(places: Places, loops: Loops, recorder: Recorder) -> Iterator[None]:
+    """Watch where a model loops, with the loops that values end as short as runs have them."""
+    with places.watch(recorder), loops.watch(recorder):
+        yield
