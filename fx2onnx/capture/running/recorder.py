@@ -103,8 +103,7 @@ class Recorder(ProxyTorchDispatchMode):
         """Return where a tensor comes from; one that no call has made is a constant."""
         if self._stale and storage(tensor) in self._stale:
             raise self.refusal(STALE, CopyWritten)
-        found = self._refs.get(id(tensor)) or self._by_layout.get(layout_of(tensor))
-        return found if found is not None else self._constant(tensor)
+        return self._refs.get(id(tensor)) or self._by_layout.get(layout_of(tensor)) or self._constant(tensor)
 
     def known_ref(self, tensor: torch.Tensor) -> Ref | None:
         """Return where a tensor comes from; None of one that no call has made."""
@@ -208,12 +207,7 @@ class Recorder(ProxyTorchDispatchMode):
             writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
             row.made.append(self._made(result, self.ref(result) if writes else Ref("row", number, part, turns)))
             self.settled.made(Ref("row", number, part, turns), result, came_of)
-        if self.loops is None:
-            self.rows.append(row)
-        elif not self.loops.take(row):
-            return out  # an earlier turn has made it as well
-        if self.follower is not None:
-            self._tell(self.follower, row)
+        self._add(row)
         return out
 
     def _called(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -269,16 +263,18 @@ class Recorder(ProxyTorchDispatchMode):
         answer, is_new = self._script.answer(self, tensor, ref, said)
         if not is_new:
             return answer
-        row = Row(TEST, [ref], 1, [answer], False)
+        row = Row(TEST, [self.seen(tensor)], 1, [answer], False)
+        self._add(row)
+        return answer
+
+    def _add(self, row: Row) -> None:
+        """Note a call that was made already."""
         if self.loops is None:
             self.rows.append(row)
-        else:
-            row.leaves = [self.loops.seen(ref)]
-            if not self.loops.take(row):
-                return answer
+        elif not self.loops.take(row):
+            return  # an earlier iteration has made it as well
         if self.follower is not None:
             self._tell(self.follower, row)
-        return answer
 
     def number(self, tensor: torch.Tensor) -> Any:
         """Note that Python reads an integer from a tensor, and return it: a symbol where sizes are symbols, in a run the number."""
@@ -304,15 +300,9 @@ class Recorder(ProxyTorchDispatchMode):
         if self.loops is not None and self.loops.stamp():
             raise self.refusal(f"{op} is called in a loop over a dynamic dimension, or until a value,")
         leaves, spec = pytree.tree_flatten((args, {}))
-        row = Row(op, [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes)
+        row = Row(op, [self.seen(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes)
         row.made += [self._made(result, Ref("row", len(self.rows), part)) for part, result in enumerate(results)]
-        if self.loops is None:
-            self.rows.append(row)
-        else:
-            row.leaves = [self.loops.seen(leaf) if isinstance(leaf, Ref) else leaf for leaf in row.leaves]
-            self.loops.take(row)
-        if self.follower is not None:
-            self._tell(self.follower, row)
+        self._add(row)
 
     def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
         """Return the sizes of a tensor as far as the follower knows them, or those that it has in this run."""

@@ -41,7 +41,11 @@ class NeverRuns(CannotRun):
         self.told = told
 
 
-class ValueRead(CannotRun):
+class Restart(CannotRun):
+    """A further run can do it, with what this says."""
+
+
+class ValueRead(Restart):
     """Python reads a number that values decide; what it does with that may be a test, which a further run can note.
 
     Attributes:
@@ -54,7 +58,7 @@ class ValueRead(CannotRun):
         self.names: dict[str, Any] | None = None if frame is None else frame.f_globals
 
 
-class SizeRead(CannotRun):
+class SizeRead(Restart):
     """An integer that is read from a tensor is used as a size; a further run can read a size there.
 
     Attributes:
@@ -64,7 +68,7 @@ class SizeRead(CannotRun):
     place: Any = None
 
 
-class LoopOnValue(CannotRun):
+class LoopOnValue(Restart):
     """A `while` tests a value; a further run can roll it up.
 
     Attributes:
@@ -74,7 +78,7 @@ class LoopOnValue(CannotRun):
     place: Any
 
 
-class TestInLoop(CannotRun):
+class TestInLoop(Restart):
     """An iteration of a loop that is rolled tests a value; runs can show which answers an iteration may give.
 
     Attributes:

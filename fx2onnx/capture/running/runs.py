@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -25,24 +25,12 @@ from .loops.checks import check_after, shapes_of
 from .loops.places import Moving, Places, sizes_of_parts
 from .loops.replay import check_lengths, lengths, long_enough
 from .loops.shapes import Shape
-from .loops.turns import Loops
+from .loops.turns import Loops, watch_both
 from .notes import Ref, Trace, first_difference
 from .other_calls import error_of_other_calls
 from .program import RunProgram
 from .python_numbers import NO_SIZES, Kept
-from .recorder import Recorder
-from .refusal import (
-    CannotRun,
-    LeftOut,
-    LoopOnValue,
-    NeverRuns,
-    NumbersMove,
-    PlainBool,
-    PlainNumber,
-    SeenByRunsAlone,
-    TestInLoop,
-    ValueRead,
-)
+from .refusal import CannotRun, LeftOut, NeverRuns, NumbersMove, PlainBool, PlainNumber, Restart, SeenByRunsAlone, TestInLoop
 from .same_run import is_at
 from .sample import Axes, Setting
 from .script import Reads, Script, Settling, is_deliberate
@@ -57,7 +45,6 @@ FEWEST = 2  # runs beside the example's
 MORE = 2  # those that an expression has to explain where no operator says what a size is
 VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
-TRIED = (0, 1, 12)  # iterations of loops that values end, behind which the model goes on alike
 
 
 class Runs:
@@ -137,7 +124,7 @@ class Runs:
         if not self.loops.places and (loops := self._moving_loops()).places:
             try:
                 return self._rolled(loops)
-            except (LoopOnValue, ValueRead, TestInLoop):  # it is run again, with what these say
+            except Restart:
                 raise
             except CannotRun as error:
                 if (found := self._in_parts(error, loops.strides)) is not None:
@@ -258,14 +245,11 @@ class Runs:
         """Hold what follows loops that values end against what follows them behind no, few and many iterations."""
         if not any(loop.may_end_early for found in self.traces for loop in found.loops):
             return
-        ways = [replace(self.loops, iterations=number) for number in TRIED] if self.loops.whiles else []
-        ways += [replace(self.loops, leave=False)] if any(shape.leaves for shapes in self.loops.shapes.values() for shape in shapes) else []
-        for way in (self.loops, *ways):
+        found: list[Trace] = []
+        for way in self.loops.ways_to_end():
             arguments = self.axes.at(self.arguments, self.axes.example, 1)
-            found = trace(self.model, arguments, script=self._script(), watch=Loops(way).watch)
-            if way is self.loops:
-                usual = found
-            check_after(usual, found)
+            found.append(trace(self.model, arguments, script=self._script(), watch=Loops(way).watch))
+            check_after(found[0], found[-1])
 
     def note_tests(self) -> None:
         """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
@@ -401,7 +385,7 @@ class Runs:
         for places, setting in zip((one, other), ends, strict=True):
             try:
                 script = Script(settling=self.settling, reads=self.reads, whiles=Whiles(self.loops.whiles))
-                watch = partial(_watch_both, places, Loops(Moving(whiles=self.loops.whiles))) if self.loops.whiles else places.watch
+                watch = partial(watch_both, places, Loops(Moving(whiles=self.loops.whiles))) if self.loops.whiles else places.watch
                 trace(self.model, self.axes.at(self.arguments, setting), script=script, watch=watch)
             except ToOnnxError:
                 raise
@@ -459,13 +443,6 @@ class Runs:
             self._run(setting)
         if len(self.settings) == before:
             raise CannotRun(f"a size is ambiguous: several expressions match it at all sizes tried (last {self.axes.shown(setting)})")
-
-
-@contextmanager
-def _watch_both(places: Places, loops: Loops, recorder: Recorder) -> Iterator[None]:
-    """Watch where a model loops, with the loops that values end as short as runs have them."""
-    with places.watch(recorder), loops.watch(recorder):
-        yield
 
 
 def _know(axes: Axes) -> None:

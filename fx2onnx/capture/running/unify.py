@@ -197,18 +197,10 @@ class Writer:
     def _roll(self, trace: Trace) -> None:
         """Put one call in the place of the turns of each loop."""
         for loops in zip(trace.loops, *(other.loops for other in self.traces), strict=True):
-            turns = expression(loops[0].size)
-            if turns is not None and not self.sizes.give(turns, tuple(loop.turns for loop in loops)):
+            if (turns := expression(loops[0].size)) is not None and not self.sizes.give(turns, tuple(loop.turns for loop in loops)):
                 raise CannotRun(f"the number of iterations of the loop at {loops[0].line} is not {self.axes.said(turns)} at other sizes")
-        check_tests(self.axes.environment, [loop for loop in trace.loops if loop.size is not None], self.axes.ranges)
-        rolled(trace.loops, self._rows, State(self.graph, self.axes.environment, self.modules, self._known_node, {}, self.axes.said))
-
-    def _known_node(self, ref: Ref) -> torch.fx.Node | None:
-        """The node of what the run has noted, where there is one: a part of several results is read right behind these."""
-        if ref in self._nodes or ref.kind != "row":
-            return self._nodes.get(ref)
-        with self.graph.inserting_after(self._rows[int(ref.key)]):
-            return self._node(ref)
+        check_tests(self.axes.environment, trace.loops, self.axes.ranges)
+        rolled(trace.loops, State(self.graph, self.axes.environment, self.modules, self._rows, self._nodes, self.axes.said))
 
     def _module(self, has_tests: bool) -> torch.fx.GraphModule:
         if not has_tests:
@@ -334,9 +326,8 @@ class Writer:
     def _node(self, ref: Ref) -> torch.fx.Node:
         if ref.kind in EVERY and ref not in self._nodes:
             one = self._node(Ref("row", ref.key, ref.part))
-            loop, listed = ref.turns[0]
-            self._nodes[ref] = self.graph.call_function(every_turn, (one, ref.kind, loop, listed))
-            self._nodes[ref].meta.update(one.meta, times=expression(self._recorder.loops.found[loop].size) - 1)
+            self._nodes[ref] = self.graph.call_function(every_turn, (one, ref.kind, *ref.turns[0]))
+            self._nodes[ref].meta.update(one.meta, times=expression(self._recorder.loops.found[ref.turns[0][0]].size) - 1)
         if ref.kind == "constant" and ref not in self._nodes:
             return self._constant(ref)
         if ref not in self._nodes:

@@ -62,7 +62,7 @@ def check_tests(environment: ShapeEnv, loops: Sequence[Loop], ranges: Mapping[sy
     Raises:
         CannotRun: one comes out another way.
     """
-    symbols = {loop.symbol: expression(loop.size) for loop in loops}
+    symbols = {loop.symbol: expression(loop.size) for loop in loops if loop.size is not None}
     for symbol in symbols:
         if environment.replace(symbol) != symbol:
             line = source_line(environment.replacements_slocs[symbol]) or "a call of PyTorch"

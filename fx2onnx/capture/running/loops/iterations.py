@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -22,20 +23,31 @@ from .shapes import Shape
 Reader: TypeAlias = tuple[tuple[bool, ...], int, int]  # the answers before a call of an iteration, its place, and the leaf that it reads
 
 
-class State(NamedTuple):
+@dataclass(frozen=True)
+class State:
     """The loops of a run, and what their variables hold, as nodes of a graph.
 
     Attributes:
-        node_of: returns the node of what a run has noted; None where no node is known.
+        rows: the nodes of all calls, by number. `nodes`: those of what a run has noted, as far as they are known.
         gone: what nodes of a loop that was rolled were replaced by.
     """
 
     graph: torch.fx.Graph
     environment: ShapeEnv
     modules: dict[str, torch.fx.GraphModule]
-    node_of: Callable[[Ref], Node | None]
-    gone: dict[Node, Node | None]
+    rows: Sequence[Node]
+    nodes: dict[Ref, Node]
     said: Callable[[Any], str]
+    gone: dict[Node, Node | None] = field(default_factory=dict)
+
+    def node_of(self, ref: Ref) -> Node | None:
+        """Return the node of what a run has noted; None where there is none."""
+        if ref not in self.nodes and ref.kind == "row":
+            whole = self.rows[int(ref.key)]
+            with self.graph.inserting_after(whole):  # of several results it is a part
+                self.nodes[ref] = self.graph.call_function(operator.getitem, (whole, ref.part))
+            self.nodes[ref].meta.update(whole.meta, val=whole.meta["val"][ref.part])
+        return self.nodes.get(ref)
 
     def now(self, node: Node | None) -> Node | None:
         """Return the node that stands for this one since loops were rolled; None where there is none."""

@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import get_ident
 from typing import Any
 
@@ -30,6 +30,7 @@ RANGE, LEN, ENUMERATE = range, len, enumerate
 UNBINDS = (torch.Tensor.unbind, torch.unbind)
 SPLITS = (torch.Tensor.split, torch.split)
 SPLIT = torch.ops.aten.split.Tensor
+TRIED = (0, 1, 12)  # iterations of loops that values end
 
 
 class Places:
@@ -90,6 +91,14 @@ class Moving:
     def least(self) -> int:
         """How many iterations loops have at least in a run that shows how they go."""
         return max((len(schedule(shapes)) + 3 for shapes in self.shapes.values()), default=0)
+
+    def ways_to_end(self) -> Iterator[Moving]:
+        """Yield the same, and where a value may end loops, with earlier and later ends, behind which the model goes on alike."""
+        yield self
+        if self.whiles:
+            yield from (replace(self, iterations=number) for number in TRIED)
+        if any(shape.leaves for shapes in self.shapes.values() for shape in shapes):
+            yield replace(self, leave=False)
 
     def __bool__(self) -> bool:
         """Whether there is any loop to roll."""

@@ -23,13 +23,13 @@ from .loop import Loop
 aten = torch.ops.aten
 
 
-def rolled(loops: Sequence[Loop], rows: Sequence[Node], state: State) -> None:
+def rolled(loops: Sequence[Loop], state: State) -> None:
     """Put one call in the place of the iterations of each loop, inner loops first.
 
     Raises:
         CannotRun: one cannot be rolled.
     """
-    for number, node in enumerate(rows):
+    for number, node in enumerate(state.rows):
         node.meta["at"] = number
     rolling = [Rolling(number, loop, state) for number, loop in enumerate(loops) if loop.starts and loop.end > loop.starts[0]]
     groups: dict[tuple[int, int], list[Rolling]] = {}  # of one loop in all iterations of the one around it

@@ -22,7 +22,7 @@ from ..sample import new_symbol
 from ..whiles import ends_it, is_while
 from .filled import Filled
 from .loop import EVERY, Loop
-from .places import ENUMERATE, LEN, RANGE, Moving, at_least, bounds, counted, ranges_by
+from .places import ENUMERATE, LEN, RANGE, Moving, Places, at_least, bounds, counted, ranges_by
 from .sequences import Turns
 from .shapes import Shape, schedule
 
@@ -372,3 +372,10 @@ def _same_result(one: Any, other: Any) -> bool:
     if isinstance(one, Made) and isinstance(other, Made):
         return (one.shape, one.dtype) == (other.shape, other.dtype)
     return type(one) is type(other)
+
+
+@contextmanager
+def watch_both(places: Places, loops: Loops, recorder: Recorder) -> Iterator[None]:
+    """Watch where a model loops, with the loops that values end as short as runs have them."""
+    with places.watch(recorder), loops.watch(recorder):
+        yield
