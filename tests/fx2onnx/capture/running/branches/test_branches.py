@@ -281,7 +281,6 @@ REFUSED: dict[str, tuple[Callable[[Any, Tensor], Any], str]] = {
         lambda m, x: (x, x.max().item()) if x.sum() > 0 else (x, 2.0),
         "a number is read from a tensor and passed to the caller",
     ),
-    "a number as a size": (lambda m, x: x[: x.long().sum().item()], f"a number is read from a tensor and passed to __index__ at {HERE}"),
     "a number given to Python": (lambda m, x: x * abs(x.sum().item()), f"a number is read from a tensor and passed to __abs__ at {HERE}"),
     "a number given to other types": (
         lambda m, x: x.long() * x.sum().item(),
