@@ -16,11 +16,11 @@ Choice: TypeAlias = "tuple[tuple[int, ...], Row]"  # of some decisions
 
 
 def covering(needs: Sequence[Mapping[int, bool]], rounds: int = 0) -> Iterator[Row]:
-    """Yield combinations of decisions, among which each choice of any three of them, or two, stands.
+    """Yield combinations of decisions that cover each choice of any three of them, or of two.
 
     Args:
         needs: of each decision, how those around it have to be for it to be taken at all.
-        rounds: how often this was asked before: others each time.
+        rounds: the number of earlier calls: each call gives other combinations.
     """
     number = len(needs)
     if number <= ALL:

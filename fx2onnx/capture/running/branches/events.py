@@ -116,7 +116,7 @@ class PathEvents:
         return value
 
     def memory(self, use: Use) -> int | None:
-        """Return which memory a tensor shows; None of what is no tensor."""
+        """Return the memory of a tensor; None for other values."""
         value = self.value(use)
         return value.memory if isinstance(value, Described) else None
 
@@ -143,7 +143,7 @@ def _of_side(test: sympy.Basic, side: bool) -> sympy.Basic:
 
 
 def _returned_argument(node: Node) -> Node | None:
-    """The argument that a call writes into and returns, so that either name of it says the same; None of any other call."""
+    """The argument that a call modifies in place and returns; None for any other call."""
     returns = node.target._schema.returns if isinstance(node.target, torch._ops.OpOverload) else ()
     if len(returns) != 1 or returns[0].alias_info is None or not returns[0].alias_info.is_write:
         return None

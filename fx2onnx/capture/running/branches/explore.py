@@ -28,7 +28,7 @@ class NotJoined(CannotRun):
 
 
 def paths_of_values(run: Run, probe: Probe) -> list[Path]:
-    """Return paths that tell what a module does for any answers to its tests of values.
+    """Return enough paths to know what a module does for any decisions of its data-dependent tests.
 
     Args:
         run: returns the path whose first answers are these.
@@ -52,7 +52,7 @@ def paths_of_values(run: Run, probe: Probe) -> list[Path]:
 
 
 class Exploration:
-    """Answers each test of a module the other way once, and holds some combinations of answers against what that tells."""
+    """Flips each test of a module once, and compares some combinations of decisions with the program that results."""
 
     def __init__(self, run: Run, probe: Probe) -> None:
         self._run, self._probe, self._tree = run, probe, Tree()
@@ -188,7 +188,7 @@ class Exploration:
                     yield from self._forks(arm, {**around, item: answer})
 
     def _adds(self, phis: Phis, decisions: dict[Fork, bool]) -> bool:
-        """Run a combination of answers, unless it was run; return whether it tells what was not known before."""
+        """Run a combination of decisions, unless it was run; return whether the result was unknown before."""
         answers = self._answers(decisions, self._tree.root)
         if any(path.answers == answers for path in self._paths):
             return False
@@ -218,7 +218,7 @@ class Exploration:
                 yield answer
 
     def _is_as_known(self, phis: Phis, path: int) -> bool:
-        """Whether a path takes, at each place, the tensors that other paths tell."""
+        """Whether the tensors that a path uses are those that the program predicts."""
         line = self._tree.lines[path]
         first = self._tree.lines[0]
         if not all(isinstance(one, Use) or alike(one, other) for one, other in zip(first.outputs, line.outputs, strict=False)):

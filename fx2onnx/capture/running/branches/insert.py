@@ -55,7 +55,7 @@ class Insertion:
         return not stops and number == len(line.events)
 
     def _graft(self, path: int, stops: Sequence[Stop], number: int) -> None:
-        """Give a path that leaves the program an arm of its own, up to where it joins again."""
+        """Add an arm for a path that leaves the program, up to the join."""
         for call in self._tree.calls():
             if call.events.get(path, -1) >= number:
                 del call.events[path]
@@ -157,7 +157,7 @@ class Insertion:
         block[begin:until] = [Fork(None, test, arms)]
 
     def _separating(self, path: int, passing: Collection[int]) -> tuple[OpenTest | None, set[int]]:
-        """A test of sizes that tells this path from others, the most of them that one does; and those."""
+        """The test of sizes that separates this path from the largest number of other paths; and those."""
         lines = self._tree.lines
         sizes = lines[path].path.sizes
         found = [(test, {other for other in passing if lines[other].side_of(test) is (not holds)}) for test, holds in sizes]
@@ -211,7 +211,7 @@ class Walk:
         return self._has_joined or all(self._takes(call, at, use) for at, use in self._line.events[number].uses)
 
     def _takes(self, call: Call, at: int, use: Use) -> bool:
-        """Whether a call takes this tensor on some other path."""
+        """Whether this tensor is the argument on some other path."""
         uses = [self._tree.lines[path].events[number].leaves[at] for path, number in call.events.items()]
         made = [self._made(path, other) for path, other in zip(call.events, uses, strict=True)]
         return self._made(self._path, use) in made
@@ -230,7 +230,8 @@ class Walk:
 class Join:
     """Whether a path may join the program before some calls.
 
-    It may not where a call takes another tensor than on other paths that go the same way from there on, unless both were made before;
+    It may not if the argument of a call differs from that on other paths with the same later decisions,
+    unless both tensors exist before the join;
     where such two tensors have other dtypes or sizes; and where one is written later whose memory another one shows.
     """
 
@@ -291,7 +292,7 @@ class Join:
         return None
 
     def _is_shared(self, call: Call, path: int) -> bool:
-        """Whether a call stands before the place where the paths part."""
+        """Whether a call precedes the fork of the paths."""
         return path in call.events and call.events.get(self._path, self._number) < self._number
 
     def _crossing(self) -> dict[object, dict[int, Use]]:
@@ -317,7 +318,7 @@ class Join:
         return use.source in self._of_event if path == self._path else id(self._where[path, use.source]) in self._calls
 
     def _is_phi(self, uses: dict[int, Use]) -> bool:
-        """Whether the paths take different tensors."""
+        """Whether the paths use different tensors."""
         made = {
             (self._where.get((path, use.source)) if isinstance(use.source, int) else use.source, use.part) for path, use in uses.items()
         }

@@ -38,7 +38,7 @@ class Phis:
         leaves: of each call, by place.
         results: tensors that are returned, by number.
         missing: places of which the paths do not tell what they take.
-        wanted: forks that a path would have to take the other way, as another one goes on, to tell it.
+        wanted: forks to flip, and the path to repeat with the flipped decision, to find out.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -63,7 +63,7 @@ class Phis:
         return (item for found in self._tree.blocks(block) for item in found if isinstance(item, Fork))
 
     def _places(self, block: Block, stops: Stops) -> Iterator[tuple[Any, dict[int, Use], Stops]]:
-        """Yield every place that takes a tensor: of a call, or a number among the results; what it takes on each path; and where it is."""
+        """Yield each use of a tensor: an argument of a call, or a result; the tensor on each path; and the position."""
         for at, item in enumerate(block):
             if isinstance(item, Fork):
                 for answer, arm in item.arms.items():
@@ -89,11 +89,11 @@ class Phis:
         return True
 
     def made(self, path: int, use: Use) -> Made:
-        """Return what a path takes there."""
+        """Return the definition that a path uses there."""
         return Made(self._where[path, use.source] if isinstance(use.source, int) else use.source, use.part)
 
     def on(self, value: Value, path: int) -> Made | None:
-        """Return what a tensor is on one path; None if the path does not answer the test that tells."""
+        """Return the definition of a tensor on one path; None if the path does not reach the fork."""
         while isinstance(value, Phi):
             answer = self._tree.answer(value.fork, path)
             if answer is None:

@@ -1,4 +1,4 @@
-"""One run with given answers as a path: what it calls and takes, at one size alone. It is no side of a file, but tells of the others."""
+"""One run with given decisions as a path, at one size. It is not exported, but used to check the exported paths."""
 
 from __future__ import annotations
 

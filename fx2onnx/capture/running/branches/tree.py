@@ -1,4 +1,4 @@
-"""Paths as one structured program: what they share stands once, and a fork has an arm for each answer to a test."""
+"""Paths as one structured program: shared calls occur once, and a fork has an arm for each decision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Fork:
     """A test, and what follows for each answer until both sides do the same again.
 
     Attributes:
-        asks: the call that tests a value; None of a test of sizes.
+        asks: the call that tests a value; None for a test of sizes.
         test: of sizes.
     """
 
@@ -50,7 +50,7 @@ class Tree:
     """The program of the paths that were inserted.
 
     Args:
-        joins: whether paths that part may join again; if not, everything behind a test stands on both of its sides.
+        joins: whether paths may join again after a fork; if not, both arms contain everything behind the test.
     """
 
     def __init__(self, joins: bool = True) -> None:
@@ -76,7 +76,7 @@ class Tree:
         return self.lines[call.chosen].events[call.events[call.chosen]]
 
     def is_test(self, call: Call) -> bool:
-        """Return whether a call asks for a value."""
+        """Return whether a call is a test of a value."""
         return self.event(call).target is TEST
 
     def answer(self, fork: Fork, path: int) -> bool | None:
@@ -109,7 +109,7 @@ class Tree:
         return max((sum(map(self.width, fork.arms.values())) for fork in forks), default=1)
 
     def is_forked(self, block: Block, at: int) -> bool:
-        """Return whether a fork follows the call at this place, which asks for it."""
+        """Return whether the call at this index is the test of a fork."""
         following = block[at + 1] if at + 1 < len(block) else None
         return isinstance(following, Fork) and following.asks is block[at]
 
