@@ -107,8 +107,7 @@ class Recorder(ProxyTorchDispatchMode):
 
     def known_ref(self, tensor: torch.Tensor) -> Ref | None:
         """Return where a tensor comes from; None of one that no call has made."""
-        found = self._refs.get(id(tensor))
-        return found if found is not None or tensor.layout != torch.strided else self._by_layout.get(layout_of(tensor))
+        return self._refs.get(id(tensor)) or (self._by_layout.get(layout_of(tensor)) if tensor.layout == torch.strided else None)
 
     def knows(self, tensor: torch.Tensor) -> bool:
         """Return whether a call that was noted made this tensor, or it was there before."""
