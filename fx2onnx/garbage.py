@@ -1,4 +1,4 @@
-"""Garbage collection during an export: what was there before is left out, since a collection of all of torch takes half a second."""
+"""Garbage collection during an export: older objects are frozen, because a full collection with torch loaded costs half a second."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def older_objects_frozen() -> Iterator[None]:
-    """Keep, while it lasts, the garbage collector to objects that are made meanwhile; a caller that froze some itself is left alone."""
+    """Exclude all existing objects from garbage collection inside the context, unless the caller has already frozen some."""
     if gc.get_freeze_count():
         yield
         return

@@ -47,7 +47,7 @@ def of_attention(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> 
 
 
 def of_einsum(equation: str, tensors: Sequence[Shape], **_: Any) -> Shape:
-    """Name axes by letters. Raises Undecided where dots or no arrow leave it to torch, which asks much of sizes that are expressions."""
+    """Follow the equation. Raises Undecided if it has an ellipsis or no arrow."""
     given, arrow, wanted = equation.replace(" ", "").partition("->")
     if not arrow or "." in equation:
         raise Undecided
@@ -85,7 +85,7 @@ def _pooled(x: Shape, axes: int, kernel: Any, stride: Any, padding: Any, dilatio
 
 
 def of_adaptive_pool(x: Shape, output_size: Any) -> Shape:
-    """Return as many elements as are asked for. Raises Undecided where sizes say how many."""
+    """Return the requested output size. Raises Undecided if it is symbolic."""
     if not isinstance(output_size, (list, tuple)) or not all(isinstance(size, int) for size in output_size):
         raise Undecided
     return Shape((*x[: -len(output_size)], *output_size))

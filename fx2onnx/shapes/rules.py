@@ -1,4 +1,4 @@
-"""The shape functions of all operators that have one, and how an operator is asked."""
+"""Registry of shape functions by operator."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def of_first_twice(x: Shape, *_: Any, **__: Any) -> list[Shape]:
 
 
 def of_sizes(size: Sequence[Any], *_: Any, **__: Any) -> Shape:
-    """Return the sizes that are asked for."""
+    """Return the requested sizes."""
     return Shape(map(plain, size))
 
 
 def of_new_sizes(x: Shape, size: Sequence[Any], *_: Any, **__: Any) -> Shape:
-    """Return the sizes that are asked for, beside a tensor."""
+    """Return the requested sizes; the first argument is a tensor."""
     return Shape(map(plain, size))
 
 

@@ -109,7 +109,7 @@ def windows(sizes: Sequence[Size], *given: Any) -> list[Size]:
         given: kernel, stride, padding, dilation; each one number for all axes, or one for each.
 
     Raises:
-        Undecided: one of them is no number.
+        Undecided: one of them is symbolic.
     """
     asked = [for_each(value, len(sizes)) for value in given]
     if not all(isinstance(number, int) for value in asked for number in value):
@@ -118,6 +118,6 @@ def windows(sizes: Sequence[Size], *given: Any) -> list[Size]:
 
 
 def for_each(asked: Any, axes: int) -> list[Any]:
-    """Return what is asked for each axis: one for all, or one for each."""
+    """Return one value per axis; a single value applies to all axes."""
     asked = list(asked) if isinstance(asked, (list, tuple)) else [asked]
     return asked * axes if len(asked) == 1 else asked

@@ -1,4 +1,4 @@
-"""Shapes of what is moved, cut and joined: views, slices, parts, indexing."""
+"""Shape functions of views, slicing, splitting, joining and indexing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ aten = torch.ops.aten
 
 
 def of_reshape(x: Shape, shape: Sequence[Any]) -> Shape:
-    """Return the sizes that are asked for, the missing one by division."""
+    """Return the requested sizes; -1 is computed by division."""
     if not any(type(size) is int and size == -1 for size in shape):
         return Shape(map(plain, shape))
     rest = product(size for size in shape if not (type(size) is int and size == -1))
@@ -61,7 +61,7 @@ def of_permute(x: Shape, dims: Sequence[int]) -> Shape:
 
 
 def of_movedim(x: Shape, source: Any, destination: Any) -> Shape:
-    """Move axes to other places."""
+    """Permute the source axes to the destination axes."""
     sources, places = ([at(axis, len(x)) for axis in ([given] if isinstance(given, int) else given)] for given in (source, destination))
     rest = iter(size for axis, size in enumerate(x) if axis not in sources)
     moved = dict(zip(places, sources, strict=True))
@@ -81,7 +81,7 @@ def of_unsqueeze(x: Shape, dim: int) -> Shape:
 
 
 def of_squeeze(x: Shape, dim: Any = None) -> Shape:
-    """Drop axes of one element. Raises Undecided of one that moves, which is dropped at one element alone."""
+    """Drop axes of size 1. Raises Undecided for a dynamic axis, which is dropped only at size 1."""
     dims = range(len(x)) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = {at(axis, len(x)) for axis in dims} if x else set()
     if any(not isinstance(x[axis], int) for axis in axes):
@@ -103,12 +103,12 @@ def of_slice(x: Shape, dim: int = 0, start: Any = None, end: Any = None, step: A
 
 
 def of_narrow(x: Shape, dim: int, start: Any, length: Any) -> Shape:
-    """Take so many elements of an axis."""
+    """Keep `length` elements of an axis."""
     return with_size(x, dim, length)
 
 
 def of_diagonal(x: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Shape:
-    """Take the entries where two axes agree. Raises Undecided where they move."""
+    """Return the diagonal of two axes. Raises Undecided if they are dynamic."""
     one, other = at(dim1, len(x)), at(dim2, len(x))
     rows, columns = x[one], x[other]
     if not isinstance(rows, int) or not isinstance(columns, int):
@@ -118,7 +118,7 @@ def of_diagonal(x: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Shap
 
 
 def of_unbind(x: Shape, dim: int = 0) -> list[Shape]:
-    """Take an axis apart. Raises Undecided where it moves."""
+    """Return one tensor per element of an axis. Raises Undecided if the axis is dynamic."""
     size = x[at(dim, len(x))]
     if not isinstance(size, int):
         raise Undecided
@@ -126,7 +126,7 @@ def of_unbind(x: Shape, dim: int = 0) -> list[Shape]:
 
 
 def of_split(x: Shape, split_size: Any, dim: int = 0) -> list[Shape]:
-    """Cut an axis into parts of a size. Raises Undecided where how many there are moves."""
+    """Split an axis into parts of a given size. Raises Undecided if the number of parts is dynamic."""
     size = x[at(dim, len(x))]
     if isinstance(split_size, (list, tuple)):
         return [with_size(x, dim, part) for part in split_size]
@@ -136,7 +136,7 @@ def of_split(x: Shape, split_size: Any, dim: int = 0) -> list[Shape]:
 
 
 def of_chunk(x: Shape, chunks: int, dim: int = 0) -> list[Shape]:
-    """Cut an axis into so many parts, or fewer. Raises Undecided where it moves."""
+    """Split an axis into at most `chunks` parts. Raises Undecided if the axis is dynamic."""
     size = x[at(dim, len(x))]
     if not isinstance(size, int) or not size:
         raise Undecided
@@ -181,12 +181,12 @@ def of_pad(x: Shape, pad: Sequence[Any], *_: Any, **__: Any) -> Shape:
 
 
 def of_index_select(x: Shape, dim: int, index: Shape) -> Shape:
-    """Take the elements of an axis at these positions."""
+    """Select elements of an axis by index."""
     return with_size(x, dim, product(index)) if x else x
 
 
 def of_index(x: Shape, indices: Sequence[Shape | None]) -> Shape:
-    """Index by positions: axes that stand together are replaced where they stand, others become the first."""
+    """Advanced indexing: adjacent indexed axes are replaced in place; otherwise the result axes come first."""
     given = [axis for axis, index in enumerate(indices) if index is not None]
     positions = broadcast(*(index for index in indices if index is not None))
     rest = [size for axis, size in enumerate(x) if axis not in given]

@@ -29,13 +29,6 @@ def asked_by_libraries(axes: Axes) -> Iterator[Setting]:
                 yield setting
 
 
-def likely_asked(model: nn.Module, axes: Axes) -> Iterator[Setting]:
-    """Yield what libraries ask for most of the time, one element of an axis beside more of the others, before it is known."""
-    if len(axes.example) > 1 and is_of_library(model):
-        for symbol in axes.example:
-            yield axes.within({**axes.longer(), symbol: 1})
-
-
 def is_of_library(model: nn.Module) -> bool:
     """Return whether a part of the model is of an installed library other than torch."""
     files = {getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in {type(part) for part in model.modules()}}

@@ -190,9 +190,3 @@ def _number_of_parts(node: torch.fx.Node) -> Any:
 def has_symbols(leaves: Sequence[Any]) -> bool:
     """Return whether a size is among the arguments of a call."""
     return any(isinstance(leaf, sympy.Basic) for leaf in leaves)
-
-
-def moving(arguments: Sequence[torch.fx.Node]) -> bool:
-    """Return whether the sizes of any of these move."""
-    values = (node.meta.get("val") for node in arguments)
-    return any(not isinstance(size, int) for value in values if isinstance(value, Described) for size in value.sizes)

@@ -1,4 +1,4 @@
-"""What calls of a block that repeats another note: the calls of the first, with other tensors, worked out where somebody looks at them."""
+"""Rows of a repeated block: the rows of the first block with other tensors, computed lazily."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Notes:
         return self._refs.get(ref, ref)
 
     def _made(self, made: Any) -> Any:
-        """The memory of what is not seen is none that any tensor has."""
+        """Tensors that are not recorded get memory ids that are not shared with any tensor."""
         if not isinstance(made, Made) or made.storage in self._constants:
             return made
         if made.storage not in self._memory:
@@ -77,7 +77,7 @@ class Notes:
         return made._replace(storage=self._memory[made.storage])
 
     def rows(self) -> list[Row]:
-        """Return the calls of the other call, worked out where somebody looks at them."""
+        """Return the rows of the repeated block."""
         return [Repeated(row, number, self) for number, row in enumerate(self._recorder.rows[self._first.begin : self._first.end])]
 
     def repeats_as(self, other: Notes) -> bool:
@@ -85,11 +85,11 @@ class Notes:
         return (self._first.begin, self._first.end, self._refs) == (other._first.begin, other._first.end, other._refs)
 
     def leaves_of(self, row: Row) -> list[Any]:
-        """Return what a call takes in the place of one of the first block."""
+        """Return the arguments of a row of the repeated block."""
         return [self._ref(leaf) if isinstance(leaf, Ref) else leaf for leaf in row.leaves]
 
     def made_of(self, row: Row) -> list[Any]:
-        """Return what a call makes in the place of one of the first block."""
+        """Return the results of a row of the repeated block."""
         return list(map(self._made, row.made))
 
     def scope(self, scope: Scope) -> Scope:
@@ -110,7 +110,7 @@ class Notes:
         return self._without_constants(yours)
 
     def _without_constants(self, rows: Sequence[Row]) -> bool:
-        """Take the constants that the other call made for those of the first; False where one is none of these."""
+        """Replace the constants of the repeated block by those of the first; False if one differs."""
         made = [Ref("constant", number) for number in range(self._call.constants, len(self._recorder.constants))]
         if not set(made) <= set(self._same_constants):
             return False
@@ -148,7 +148,7 @@ class Notes:
 
 
 class Repeated(Row):
-    """A call of a block that repeats another, worked out where somebody looks at it.
+    """One row of a repeated block, computed lazily.
 
     Attributes:
         number: of the call in the first block.

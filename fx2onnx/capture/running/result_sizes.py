@@ -1,4 +1,4 @@
-"""The sizes of results: as the operator says them, held against what the runs gave; or as the runs show them."""
+"""Sizes of results: from the operator, checked against all runs; interpolated from the runs only where no operator rule exists."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ResultSizes:
         return self.of_operators.of(node), special
 
     def _is_constant(self, row: Row, leaves: Sequence[Any]) -> bool:
-        """Whether no size that moves is among the arguments of a call."""
+        """Whether all sizes among the arguments are constants."""
         return not has_symbols(leaves) and not any(
             not isinstance(size, int) for leaf in row.leaves if isinstance(leaf, Ref) for size in self._known.get(leaf, (None,))
         )
@@ -90,14 +90,14 @@ class ResultSizes:
         return sizes if all(self._sizes.give(size, values) for size, values in zip(sizes, shapes, strict=True)) else None
 
     def _told_or_seen(self, row: Row, values: tuple[int, ...], told: Size | None) -> Size:
-        """The size of an axis as torch works it out, which may take that of another for a constant; or as the runs show it."""
+        """The size that torch computed, if it is symbolic and matches all runs; otherwise the interpolated size."""
         return told if isinstance(told, sympy.Basic) and self._sizes.give(told, values) else self.size(row, values)
 
     def size(self, row: Row, values: tuple[int, ...]) -> Size:
         """Return the expression that gives these integers, one for each run.
 
         Raises:
-            NumbersMove: there is none. Ambiguous: further runs would tell.
+            NumbersMove: no expression fits. Ambiguous: more runs are needed.
         """
         try:
             return self._sizes.of(values)

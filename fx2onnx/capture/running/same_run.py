@@ -1,4 +1,4 @@
-"""Whether a run at other sizes is a run with symbols, at these sizes: the same calls, with what its expressions say."""
+"""Whether a run at other sizes equals the symbolic run under substitution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Known = Mapping[Ref, tuple[Size, ...]]
 
 
 def is_at(trace: Trace, known: Known, other: Trace, setting: Setting) -> bool:
-    """Return whether another run is this one at its sizes; False also where rows alone do not tell.
+    """Return whether another run equals this one at its sizes; False if the rows alone cannot decide it.
 
     Args:
         trace: of a run with symbols.
