@@ -24,9 +24,9 @@ from exportlab.measure.exported import exported
 from exportlab.messages import muffled
 from exportlab.outcomes import Mark
 from exportlab.verification.difference import difference_of
-from fx2onnx.build.conversion import Conversion
-from fx2onnx.build.passes import passes_applied
-from fx2onnx.capture.running.by_running import Runs
+from fx2onnx.lower.conversion import Conversion
+from fx2onnx.passes.pipeline import apply_passes
+from fx2onnx.paths.explore import TraceDriver
 
 page = benchmark.page(
     "captures",
@@ -215,10 +215,10 @@ with muffled():
 # the comparison of the graphs, in the translation, in the simplification, or in the checks before and after.
 
 PARTS = {
-    Runs._run.__code__: "runs",
-    Runs._followed.__code__: "one graph",
+    TraceDriver._run.__code__: "runs",
+    TraceDriver._followed.__code__: "one graph",
     Conversion.model.__code__: "translation",
-    passes_applied.__code__: "tidying",
+    apply_passes.__code__: "tidying",
 }
 EACH = 0.001  # seconds from look to look
 

@@ -26,10 +26,11 @@ from exportlab import compare, exporters
 from exportlab.exporters.capture import dims_from_names
 from exportlab.measure import benchmark, figures, tables, timing, words
 from exportlab.messages import muffled
-from fx2onnx.build.conversion import Conversion, ConversionOptions
-from fx2onnx.build.passes import passes_applied
-from fx2onnx.capture.by_export import Capture, capture_by_export
+from fx2onnx.lower.conversion import Conversion, ConversionOptions
 from fx2onnx.ops import own_translations
+from fx2onnx.passes.pipeline import apply_passes
+from fx2onnx.strategies.torch_export import capture_by_export
+from fx2onnx.structure.capture_result import Capture
 from fx2onnx.translate.sources import dispatch_of
 
 page = benchmark.page(
@@ -226,7 +227,7 @@ def steps(args: tuple[torch.Tensor], file: Path) -> dict[str, dict[str, Step]]:
         "to_onnx": {
             "capture": lambda module: capture_by_export(module, args, {}, dynamic_shapes=moving),
             "translation": translated,
-            "tidying": passes_applied,
+            "tidying": apply_passes,
             "saving": lambda model: ir.save(model, file),
         },
     }

@@ -25,10 +25,11 @@ from exportlab.measure import benchmark, figures, tables, timing, words
 from exportlab.messages import muffled
 from exportlab.specs import built, integers, ones
 from exportlab.verification.difference import difference_of
-from fx2onnx.build.conversion import Conversion, ConversionOptions
-from fx2onnx.build.passes import passes_applied
-from fx2onnx.capture.by_export import Capture, capture_by_export
+from fx2onnx.lower.conversion import Conversion, ConversionOptions
 from fx2onnx.ops import own_translations
+from fx2onnx.passes.pipeline import apply_passes
+from fx2onnx.strategies.torch_export import capture_by_export
+from fx2onnx.structure.capture_result import Capture
 from fx2onnx.translate.sources import dispatch_of
 
 page = benchmark.page(
@@ -267,7 +268,7 @@ def converted(found: Capture) -> object:
         found.dim_names,
         dispatch_of({}, own_translations(), 20, True),
     )
-    return passes_applied(walk.model())
+    return apply_passes(walk.model())
 
 
 with muffled():

@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from fx2onnx.copies import copied_whole as copied_whole
-from fx2onnx.copies import with_shared_parameters
+from fx2onnx.copies import copy_sharing_parameters
 
 from .cases import Sample
 
@@ -23,7 +23,7 @@ def fresh(module: nn.Module) -> nn.Module:
         TypeError: an attribute cannot be copied, such as a lock or an open file; the message names it.
     """
     try:
-        return with_shared_parameters(module)
+        return copy_sharing_parameters(module)
     except Exception as error:
         attribute = _not_copied(module)
         raise TypeError(

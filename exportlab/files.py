@@ -2,5 +2,5 @@
 
 from __future__ import annotations
 
+from fx2onnx.files import atomic_write as atomic_write
 from fx2onnx.files import check_replaceable as check_replaceable
-from fx2onnx.files import written_whole as written_whole

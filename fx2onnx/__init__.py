@@ -14,21 +14,21 @@ import torch
 
 from .arguments import call_of, check_file, check_only, check_surroundings, check_weights, names_of
 from .artifacts import Artifacts
-from .blocks.functions import Blocks
-from .build.conversion import Conversion, ConversionOptions
-from .build.passes import passes_applied
 from .caches import caches_known
-from .capture import CAPTURES, Way, captured
-from .capture.by_export import Capture
-from .capture.dynamic_axes import asked_shapes
 from .check import check_numbers
 from .compat import check_torch
-from .errors import ToOnnxError, UnsupportedArgument, op_title, shown
+from .errors import ToOnnxError, UnsupportedArgument, format_value, op_title
 from .garbage import older_objects_frozen
-from .mode import as_eval
-from .one_at_a_time import ONE_AT_A_TIME
+from .locking import CAPTURE_LOCK
+from .lower.conversion import Conversion, ConversionOptions
+from .mode import switch_to_eval
 from .ops import own_translations, pair_translations
+from .passes.pipeline import apply_passes
 from .program import ConversionReport, Program
+from .strategies.auto import CAPTURES, CaptureRequest, capture_model
+from .strategies.dynamic_axes import asked_shapes
+from .structure.capture_result import Capture
+from .structure.outline import Blocks
 from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
 
@@ -84,20 +84,20 @@ def to_onnx(
     args, given = call_of(model, args, kwargs)
     names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
-    marked = _marked(functions, export_modules_as_functions)
-    with ONE_AT_A_TIME:  # torch.export of another thread may have put tensors without values in the place of this model's weights
+    marked = _resolve_function_classes(functions, export_modules_as_functions)
+    with CAPTURE_LOCK:  # torch.export of another thread may have put tensors without values in the place of this model's weights
         _check_arguments(model, asked, strict, marked, accept_ranges, capture)
-        model = as_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
+        model = switch_to_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
     shapes = asked_shapes(model, args, given, dynamic_shapes, dynamic_axes, names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
-    way = Way(args, given, shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
+    way = CaptureRequest(args, given, shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
-    with ONE_AT_A_TIME, artifacts.kept(), caches_known(), older_objects_frozen():
-        program = captured(model, way, capture, lambda found: _converted(found, asked, sources(), optimize, artifacts))
+    with CAPTURE_LOCK, artifacts.kept(), caches_known(), older_objects_frozen():
+        program = capture_model(model, way, capture, lambda found: _convert(found, asked, sources(), optimize, artifacts))
         _warn_of(program.report.unchanged_inputs)
         if verify:
             check_numbers(program, model, args, given)
-    return _saved(program, f, export_params, keep_initializers_as_inputs, external_data)
+    return _save(program, f, export_params, keep_initializers_as_inputs, external_data)
 
 
 def _warn_of(unchanged_inputs: Sequence[str]) -> None:
@@ -105,26 +105,26 @@ def _warn_of(unchanged_inputs: Sequence[str]) -> None:
         warnings.warn(_STAY.format(", ".join(unchanged_inputs)), stacklevel=3)
 
 
-def _converted(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool, artifacts: Artifacts) -> Program:
+def _convert(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool, artifacts: Artifacts) -> Program:
     artifacts.has_captured(capture.program)
     blocks = Blocks(capture.sharing) if capture.sharing else None
     conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, blocks)
     model = conversion.model()
-    report = replace(_report(dispatch, blocks, conversion), capture=capture.by, not_run=capture.not_run)
+    report = replace(_report(dispatch, blocks, conversion), capture=capture.by, trace_failure=capture.trace_failure)
     report = replace(report, branches=capture.branches, limits=capture.limits)
     if capture.limits:
         model.metadata_props["fx2onnx.limits"] = json.dumps(capture.limits)
-    artifacts.has_made(program := Program(passes_applied(model) if optimize else model, capture.program, report))
+    artifacts.has_made(program := Program(apply_passes(model) if optimize else model, capture.program, report))
     return program
 
 
-def _saved(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_inputs: bool, external_data: bool | None) -> Program:
+def _save(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_inputs: bool, external_data: bool | None) -> Program:
     if f is not None:
         program.save(f, include_initializers=weights, keep_initializers_as_inputs=as_inputs, external_data=external_data)
     return program
 
 
-def _marked(functions: Any, export_modules_as_functions: bool | Collection[type[torch.nn.Module]]) -> Any:
+def _resolve_function_classes(functions: Any, export_modules_as_functions: bool | Collection[type[torch.nn.Module]]) -> Any:
     """Return the classes whose calls become functions, of the two arguments that may say so."""
     if not all(isinstance(asked, (bool, Sequence, Set)) for asked in (functions, export_modules_as_functions)):
         raise UnsupportedArgument(_OF_FUNCTIONS)
@@ -142,12 +142,12 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
     if "_modules" not in vars(model) and isinstance(model, torch.nn.Module):
         raise UnsupportedArgument(f"model is a {type(model).__name__} whose __init__ does not call super().__init__()")
     if not isinstance(asked.opset, int) or not OLDEST_OPSET <= asked.opset <= NEWEST_OPSET:
-        text = f"opset_version={shown(asked.opset)}: to_onnx supports opsets {OLDEST_OPSET} to {NEWEST_OPSET}"
+        text = f"opset_version={format_value(asked.opset)}: to_onnx supports opsets {OLDEST_OPSET} to {NEWEST_OPSET}"
         raise UnsupportedArgument(text)
     if not isinstance(asked.mutations, str) or asked.mutations not in ("error", "outputs"):
-        raise UnsupportedArgument(f'mutations={shown(asked.mutations)}: pass "error" or "outputs"')
+        raise UnsupportedArgument(f'mutations={format_value(asked.mutations)}: pass "error" or "outputs"')
     if not isinstance(capture, str) or capture not in CAPTURES:
-        raise UnsupportedArgument(f"capture={shown(capture)}: pass {', '.join(map(repr, CAPTURES))}")
+        raise UnsupportedArgument(f"capture={format_value(capture)}: pass {', '.join(map(repr, CAPTURES))}")
     if functions and (strict or isinstance(model, torch.export.ExportedProgram)):
         raise UnsupportedArgument("functions marks modules during the capture: pass a torch.nn.Module, and strict=False")
     if not isinstance(functions, bool) and not all(isinstance(kind, type) for kind in functions):
@@ -157,7 +157,7 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
         or not isinstance(accept_ranges, Collection)
         or not all(isinstance(name, str) for name in accept_ranges)
     ):
-        raise UnsupportedArgument(f"accept_ranges={shown(accept_ranges)}: pass a sequence of names of dynamic dimensions")
+        raise UnsupportedArgument(f"accept_ranges={format_value(accept_ranges)}: pass a sequence of names of dynamic dimensions")
     check_weights(model)
 
 
@@ -170,4 +170,4 @@ def _report(dispatch: Dispatch, blocks: Blocks | None, conversion: Conversion) -
     if blocks is None:
         return report
     calls = {name: len(nodes) for name, nodes in blocks.calls.items()}
-    return replace(report, functions=calls, shared=dict(blocks.sharing.repeated), not_shared=dict(blocks.sharing.alone))
+    return replace(report, functions=calls, shared=dict(blocks.sharing.instances), not_shared=dict(blocks.sharing.not_shared))

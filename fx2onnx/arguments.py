@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from .errors import UnsupportedArgument, shown
+from .errors import UnsupportedArgument, format_value
 from .files import check_replaceable
 
 TrainingMode, Operators = torch.onnx.TrainingMode, torch.onnx.OperatorExportTypes
@@ -46,7 +46,7 @@ def check_only(model: Any, **given: Any) -> None:
     for name, value in given.items():
         accepted, instead = ONLY.get(name, FLAG)
         if not any(isinstance(value, type(one)) and value == one for one in accepted) and not _is_so_anyway(model, name, value):
-            raise UnsupportedArgument(f"{name}={shown(value)}: {instead}")
+            raise UnsupportedArgument(f"{name}={format_value(value)}: {instead}")
 
 
 def _is_so_anyway(model: Any, name: str, value: Any) -> bool:
@@ -94,7 +94,7 @@ def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tupl
     for what, names in (("input_names", input_names), ("output_names", output_names)):
         named = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
         if names is not None and not named:
-            raise UnsupportedArgument(f'{what}={shown(names)}: pass a list of names that are not empty, such as ["x", "y"]')
+            raise UnsupportedArgument(f'{what}={format_value(names)}: pass a list of names that are not empty, such as ["x", "y"]')
     return tuple(input_names or ()), tuple(output_names or ())
 
 
@@ -132,7 +132,7 @@ def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
     if not isinstance(args, tuple):
         raise UnsupportedArgument(f"args must be a tuple of positional arguments, not a {type(args).__name__}: write (x,) for one argument")
     if kwargs is not None and not (isinstance(kwargs, Mapping) and all(isinstance(name, str) for name in kwargs)):
-        raise UnsupportedArgument(f"kwargs={shown(kwargs)}: pass a dict from argument names to values")
+        raise UnsupportedArgument(f"kwargs={format_value(kwargs)}: pass a dict from argument names to values")
     check_ends(args, kwargs)
     if kwargs or not args or not isinstance(args[-1], dict) or not isinstance(model, nn.Module):
         return args, dict(kwargs or {})
@@ -189,7 +189,9 @@ def check_state(state_dict: Any) -> None:
         UnsupportedArgument: so they are.
     """
     if not isinstance(state_dict, Mapping) or not all(isinstance(value, torch.Tensor) for value in state_dict.values()):
-        raise UnsupportedArgument(f"state_dict={shown(state_dict)}: pass a dict from names to tensors, as model.state_dict() returns it")
+        raise UnsupportedArgument(
+            f"state_dict={format_value(state_dict)}: pass a dict from names to tensors, as model.state_dict() returns it"
+        )
     if empty := [name for name, value in state_dict.items() if value.is_meta or value.layout != torch.strided]:
         raise UnsupportedArgument(f"{', '.join(map(str, empty))}: pass dense tensors with values, not on the meta device")
 

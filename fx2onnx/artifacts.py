@@ -14,8 +14,8 @@ from pathlib import Path
 
 import torch
 
-from .errors import ToOnnxError, UnsupportedArgument, first_sentence, shown
-from .files import written_whole
+from .errors import ToOnnxError, UnsupportedArgument, first_sentence, format_value
+from .files import atomic_write
 from .program import Program
 
 LINES_OF_PROFILE = 30
@@ -40,7 +40,7 @@ class Artifacts:
 
     def __post_init__(self) -> None:
         if not isinstance(self.folder, (str, os.PathLike)) or "\0" in str(self.folder):
-            raise UnsupportedArgument(f"artifacts_dir={shown(self.folder)}: pass the path of a folder")
+            raise UnsupportedArgument(f"artifacts_dir={format_value(self.folder)}: pass the path of a folder")
 
     @contextmanager
     def kept(self) -> Iterator[None]:
@@ -66,7 +66,7 @@ class Artifacts:
             self._dump(program)
 
     def _dump(self, program: torch.export.ExportedProgram) -> None:
-        with written_whole(self._path(".pt2")) as draft:
+        with atomic_write(self._path(".pt2")) as draft:
             try:
                 torch.export.save(program, draft)
             except OSError:
@@ -105,18 +105,18 @@ class Artifacts:
 
     def _sections(self, error: ToOnnxError | None, profile: str) -> Iterator[str]:
         yield "# Report of an export with to_onnx"
-        yield f"## {type(error).__name__}\n\n{_fenced(str(error))}" if error else "No errors."
+        yield f"## {type(error).__name__}\n\n{_format_code_block(str(error))}" if error else "No errors."
         if self.program is not None:
-            yield f"## Sources of the translations\n\n{_fenced(str(self.program.report))}"
+            yield f"## Sources of the translations\n\n{_format_code_block(str(self.program.report))}"
         if self.captured is not None:
-            yield f"## Captured program\n\n{_fenced(str(self.captured), 'python')}"
+            yield f"## Captured program\n\n{_format_code_block(str(self.captured), 'python')}"
         if self.program is not None:
-            yield f"## ONNX model\n\n{_fenced(str(self.program.model))}"
+            yield f"## ONNX model\n\n{_format_code_block(str(self.program.model))}"
         if profile:
-            yield f"## Profile\n\n{_fenced(profile)}"
+            yield f"## Profile\n\n{_format_code_block(profile)}"
 
 
-def _fenced(text: str, language: str = "text") -> str:
+def _format_code_block(text: str, language: str = "text") -> str:
     return f"```{language}\n{text.strip()}\n```"
 
 

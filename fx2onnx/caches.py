@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from .one_at_a_time import ONE_AT_A_TIME
-from .patches.registry import patched, register_context
+from .locking import CAPTURE_LOCK
+from .patches.registry import apply_patches, register_context
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def caches_known() -> Iterator[None]:
     if not _can_be_registered():
         yield
         return
-    with ONE_AT_A_TIME, patched("caches"):
+    with CAPTURE_LOCK, apply_patches("caches"):
         yield
 
 
@@ -66,7 +66,7 @@ def _can_be_registered() -> bool:
     issue="pytorch#155862",
 )
 @contextmanager
-def _registered() -> Iterator[None]:
+def _register_caches() -> Iterator[None]:
     """Register every cache there is."""
     from transformers import Cache, DynamicCache
     from transformers.exporters.exporter_dynamo import register_pytree_node
@@ -119,7 +119,7 @@ def is_cache(value: Any) -> bool:
     return "transformers" in sys.modules and isinstance(value, sys.modules["transformers"].Cache)
 
 
-def flattened(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], pytree.TreeSpec]:
+def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], pytree.TreeSpec]:
     """Return the leaves of the arguments and their tree. Only a cache needs torch to know more for a moment."""
     if not any(is_cache(value) for value in (*args, *kwargs.values())):
         return pytree.tree_flatten((args, kwargs))
@@ -159,4 +159,4 @@ def entries_told(arguments: dict[str, Any]) -> str:
 def _entry_of_cache(cache: Any) -> str:
     if type(cache).__name__ == "DynamicCache":
         return "[[keys of each layer], [values of each layer]]"
-    return f"a list of {len(flattened((cache,), {})[0])} entries, one per tensor"
+    return f"a list of {len(flatten_call((cache,), {})[0])} entries, one per tensor"

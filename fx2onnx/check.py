@@ -10,7 +10,7 @@ from torch import nn
 from torch.export.graph_signature import ConstantArgument, OutputKind
 from torch.utils import _pytree as pytree
 
-from .copies import with_shared_parameters
+from .copies import copy_sharing_parameters
 from .errors import UnsupportedArgument, WrongNumbers, first_sentence
 from .program import Program
 
@@ -27,7 +27,7 @@ def check_numbers(program: Program, model: Model, args: tuple[Any, ...], kwargs:
     """
     if isinstance(model, torch.export.ExportedProgram) and not (args or kwargs):
         args, kwargs = _example(model)
-    expected = _results_in_file(program, _called(model, args, kwargs))
+    expected = _results_in_file(program, _run_model(model, args, kwargs))
     found = _run(program, args, kwargs)  # the new values of buffers come after the results
     if len(found) != len(expected) + len(program.report.mutations):
         raise WrongNumbers(f"verify=True: the exported model has {len(found)} outputs, but the model returns {len(expected)}")
@@ -62,23 +62,25 @@ def _example(program: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], di
     return program.example_inputs
 
 
-def _called(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _run_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """What a copy of the model, with the same parameters, returns for copies of the arguments: a call may change buffers and inputs."""
     module = model.module() if isinstance(model, torch.export.ExportedProgram) else model
     try:
-        return _returned(module, args, kwargs)
+        return _call_copy(module, args, kwargs)
     except Exception as error:
-        raise UnsupportedArgument(f"verify=True calls the model with these arguments, but the model raises {_told(error)}") from error
+        raise UnsupportedArgument(
+            f"verify=True calls the model with these arguments, but the model raises {_format_error(error)}"
+        ) from error
 
 
-def _returned(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    module = with_shared_parameters(module)
+def _call_copy(module: torch.nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    module = copy_sharing_parameters(module)
     args, kwargs = pytree.tree_map_only(torch.Tensor, lambda tensor: tensor.detach().clone(), (args, dict(kwargs)))
     with torch.no_grad(), torch.random.fork_rng(devices=()):
         return module(*args, **kwargs)
 
 
-def _told(error: Exception) -> str:
+def _format_error(error: Exception) -> str:
     return f"{type(error).__name__}: {first_sentence(error)}"
 
 

@@ -13,7 +13,7 @@ from torch._higher_order_ops import utils as hop_utils
 from torch.utils import _pytree as pytree
 
 from .errors import UnsupportedTorch
-from .patches.registry import patched, register_patch
+from .patches.registry import apply_patches, register_patch
 
 OLDEST, NEWEST = (2, 10), (2, 14)
 COMPILES_AND_CALLS = "_hop_compile_and_call"  # from torch 2.12 on; before, operators that take functions call torch.compile
@@ -27,7 +27,7 @@ def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> None
     """
     version = _version(installed)
     if version < OLDEST:
-        newer = f"pip install 'torch>={_shown(OLDEST)}'"
+        newer = f"pip install 'torch>={_format_version(OLDEST)}'"
         raise UnsupportedTorch(f"torch {installed} is too old for to_onnx, which supports {SUPPORTED}: run {newer}")
     if version > NEWEST and installed not in _WARNED:
         _WARNED.add(installed)
@@ -40,11 +40,11 @@ def _version(installed: str) -> tuple[int, ...]:
     return tuple(map(int, found.groups())) if found else NEWEST
 
 
-def _shown(version: tuple[int, ...]) -> str:
+def _format_version(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))
 
 
-SUPPORTED = f"torch {_shown(OLDEST)} to {_shown(NEWEST)}"
+SUPPORTED = f"torch {_format_version(OLDEST)} to {_format_version(NEWEST)}"
 _WARNED: set[str] = set()
 
 
@@ -79,7 +79,7 @@ def sizes_known_to(environment: Any) -> MutableMapping[Any, Any]:
 
 def functions_called_by(call: Callable[..., Any]) -> AbstractContextManager[None]:
     """Have operators that take functions, while it lasts, pass these to `call(function, args, kwargs)`, where torch would compile them."""
-    return patched("functions_called" if hasattr(hop_utils, COMPILES_AND_CALLS) else "functions_compiled", call=call)
+    return apply_patches("functions_called" if hasattr(hop_utils, COMPILES_AND_CALLS) else "functions_compiled", call=call)
 
 
 @register_patch(

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import torch
 from torch.overrides import TorchFunctionMode
 
-from .patches.registry import patched, register_context
+from .patches.registry import apply_patches, register_context
 
 Copied = TypeVar("Copied")
 
@@ -30,11 +30,11 @@ def copied_whole(value: Copied, memo: dict[int, Any] | None = None) -> Copied:
 
     `torch.nn.utils.weight_norm` leaves such a tensor in its module, as does a model that keeps a result of its last call.
     """
-    with patched("copies"):
+    with apply_patches("copies"):
         return copy.deepcopy(value, memo)
 
 
-def with_shared_parameters(module: Copied) -> Copied:
+def copy_sharing_parameters(module: Copied) -> Copied:
     """Return a copy of a module with separate buffers and attributes; the parameters are shared with the original."""
     assert isinstance(module, torch.nn.Module)
     return copied_whole(module, {id(parameter): parameter for parameter in module.parameters()})

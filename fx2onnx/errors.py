@@ -11,6 +11,8 @@ from typing import Any
 import torch
 
 INSTALLED = Path(torch.__file__).parents[1]
+PACKAGE = f"{Path(__file__).parent}/"
+CAPTURE = tuple(f"{PACKAGE}{name}/" for name in ("guards", "trace", "shapes", "validate", "structure", "paths", "strategies", "patches"))
 TORCH = f"{INSTALLED / 'torch'}/"  # not any folder of that name: a caller may have one
 
 
@@ -103,7 +105,7 @@ def line_at(frame: FrameType) -> str:
     return f"{shown_path(frame.f_code.co_filename)}:{frame.f_lineno} in {frame.f_code.co_name}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as it stands in a message: in one line, and short."""
     short = reprlib.Repr()
     short.maxlevel, short.maxstring, short.maxother = 4, 60, 60
@@ -119,7 +121,7 @@ def _inside_torch(path: str) -> bool:
     return path.startswith(("torch/", "<eval_with_key>")) or path.startswith(TORCH)
 
 
-def unsupported(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps:
+def build_unsupported_error(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps:
     """Return one error for all of them: each operator once, why, and the lines that call it."""
     by_op: dict[tuple[str, str], list[str]] = {}
     for node, reason in failures:

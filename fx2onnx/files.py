@@ -13,7 +13,7 @@ LEGIBLE = 50  # characters of a name that its temporary folder shows; the whole 
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a path of the same name in a temporary folder beside `path`; all files found there are moved into place at the end, it last.
 
     Files that belong together (a model and its external data) can so be written side by side. When the block raises,
@@ -30,7 +30,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
         yield draft
         companions = sorted(p for p in Path(folder).iterdir() if p != draft)
         for written in (*companions, draft):
-            _moved(written, target.parent / written.name)
+            _move_into_place(written, target.parent / written.name)
 
 
 def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> None:
@@ -74,7 +74,7 @@ def _where(path: str | os.PathLike[str]) -> tuple[Path, Path]:
         raise OSError(f"cannot write {str(path)!r}: a file name cannot contain these characters") from error
 
 
-def _moved(written: Path, target: Path) -> None:
+def _move_into_place(written: Path, target: Path) -> None:
     if target.is_file():
         written.chmod(stat.S_IMODE(target.stat().st_mode))
     os.replace(written, target)

@@ -87,13 +87,13 @@ class Match:
 
     def first(self) -> list[Event]:
         """Return the first sequence, by filling the holes and gaps of the pattern."""
-        return list(self._filled(lambda gap: gap.one, lambda hole: hole.one, {}))
+        return list(self._fill_holes(lambda gap: gap.one, lambda hole: hole.one, {}))
 
     def second(self) -> list[Event]:
         """Return the second sequence, by filling the holes and gaps, and renaming the rest."""
-        return list(self._filled(lambda gap: gap.other, lambda hole: hole.other, self.renaming))
+        return list(self._fill_holes(lambda gap: gap.other, lambda hole: hole.other, self.renaming))
 
-    def _filled(
+    def _fill_holes(
         self, of_gap: Callable[[Gap], Sequence[Event]], of_hole: Callable[[Hole], Any], names: Mapping[Hashable, Hashable]
     ) -> Iterator[Event]:
         def filled(leaf: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from .copies import with_shared_parameters
+from .copies import copy_sharing_parameters
 from .errors import UnsupportedArgument
 
 Model = TypeVar("Model", nn.Module, nn.Module | torch.export.ExportedProgram)
@@ -21,24 +21,24 @@ CONTAINERS = ("torch.fx", "torch._dynamo", "torch.jit", "torch.export")  # whose
 BY_DROPOUT = (nn.RNNBase, nn.MultiheadAttention)  # nothing else in them is another in training
 
 
-def in_training(model: object) -> bool:
+def is_in_training(model: object) -> bool:
     """Return whether any part of a model is in training mode that would do something else in evaluation mode."""
     return isinstance(model, nn.Module) and any(module.training and _heeds_it(module) for module in model.modules())
 
 
-def evaluated(model: nn.Module) -> nn.Module:
+def set_to_eval(model: nn.Module) -> nn.Module:
     """Return a copy of the model in evaluation mode; parameters are shared, not copied.
 
     Raises:
         UnsupportedArgument: the model cannot be copied.
     """
     try:
-        return with_shared_parameters(model).eval()
+        return copy_sharing_parameters(model).eval()
     except Exception as error:
         raise UnsupportedArgument("the model is in training mode and cannot be copied: call model.eval() before the export") from error
 
 
-def as_eval(model: Model, instead: str) -> Model:
+def switch_to_eval(model: Model, instead: str) -> Model:
     """Return the model, or the program, as it is exported: itself, or where it is in training mode a copy that is not, with a warning.
 
     Args:
@@ -47,10 +47,10 @@ def as_eval(model: Model, instead: str) -> Model:
     Raises:
         UnsupportedArgument: the model is in training mode and cannot be copied.
     """
-    if not isinstance(model, nn.Module) or not in_training(model):
+    if not isinstance(model, nn.Module) or not is_in_training(model):
         return model
     warnings.warn(f"{SAID}: pass {instead} to keep training mode", stacklevel=3)
-    return evaluated(model)
+    return set_to_eval(model)
 
 
 def _heeds_it(module: nn.Module) -> bool:

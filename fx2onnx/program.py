@@ -14,9 +14,9 @@ from onnx_ir.tensor_adapters import to_torch_dtype
 from torch.export.graph_signature import ConstantArgument, InputKind
 
 from .arguments import check_ends, check_fed, check_state
-from .caches import flattened
+from .caches import flatten_call
 from .errors import UnsupportedArgument
-from .saving import save_whole
+from .saving import save_atomically
 
 PROTOBUF_LIMIT = 2**31 - 1  # bytes of one message
 EXTERNAL_DATA_ABOVE = 500_000_000  # bytes of weights; a single file is made in memory, three times over, before it is written
@@ -36,7 +36,7 @@ class ConversionReport:
         unchanged_inputs: the inputs that the model writes into; the file computes with what is written, and leaves the inputs as they are.
         state: the changed buffers, which are inputs, each with its value at the export: what the first call gets.
         capture: what captured the model, "run" or "torch.export".
-        not_run: why it was not captured by running, where that was tried first.
+        trace_failure: why it was not captured by running, where that was tried first.
         branches: the lines of the tests whose both sides are in the file, where it was captured by running.
         limits: what eager checks and the file does not: the tests of values whose other side raises, and what; where torch.export
             captured it, the asserts of its program, and its guards if it was passed in; the ends of a `Dim`, and what
@@ -52,7 +52,7 @@ class ConversionReport:
     unchanged_inputs: tuple[str, ...] = ()
     state: Mapping[str, torch.Tensor] = field(default_factory=dict)
     capture: str = "torch.export"
-    not_run: str = ""
+    trace_failure: str = ""
     branches: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
 
@@ -77,7 +77,7 @@ class Program(torch.onnx.ONNXProgram):
         check_ends(args, kwargs)
         order = self.exported_program.call_spec.in_spec.child(1).context or ()
         ordered = {name: kwargs[name] for name in order} if set(order) == set(kwargs) else kwargs
-        leaves, spec = flattened(args, ordered)
+        leaves, spec = flatten_call(args, ordered)
         as_exported = spec == self.exported_program.call_spec.in_spec
         given = _inputs_among(leaves, self.exported_program) if as_exported else leaves
         check_fed(given, [str(value.name) for value in self.model.graph.inputs])
@@ -128,11 +128,11 @@ class Program(torch.onnx.ONNXProgram):
         if external_data is False and include_initializers:
             _check_fits_into_one_file(self._bytes())
         beside = external_data or (external_data is None and self._bytes() > EXTERNAL_DATA_ABOVE)
-        with self._with_weights(include_initializers, keep_initializers_as_inputs):
-            save_whole(self.model, destination, beside and include_initializers)
+        with self._place_weights(include_initializers, keep_initializers_as_inputs):
+            save_atomically(self.model, destination, beside and include_initializers)
 
     @contextmanager
-    def _with_weights(self, in_file: bool, as_inputs: bool) -> Iterator[None]:
+    def _place_weights(self, in_file: bool, as_inputs: bool) -> Iterator[None]:
         """Have the model, while it lasts, hold its weights or not, and take them as inputs or not; other constants stay what they are."""
         graph = self.model.graph
         everything = dict(graph.initializers)

@@ -13,12 +13,12 @@ import onnx
 import onnx_ir as ir
 from google.protobuf.message import DecodeError
 
-from .files import check_replaceable, written_whole
+from .files import atomic_write, check_replaceable
 
 PRODUCER = "fx2onnx"  # the name that a file bears
 
 
-def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> None:
+def save_atomically(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> None:
     """Save a model; `beside` has its weights in a second file, of the same name and `.data`.
 
     A save that replaces a model gives its weights a name of their own (`model.onnx.1f0c9a3e.data`): the model, which is moved last,
@@ -31,7 +31,7 @@ def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> N
     check_replaceable(path, beside)
     target = Path(os.path.realpath(path))
     before = weights_of(target)
-    with written_whole(path) as draft, _said_once(model):
+    with atomic_write(path) as draft, _drop_weight_value_info(model):
         ir.save(model, draft, external_data=_name_of_weights(target) if beside else None)
         kept = weights_of(draft)
     for name in before - kept:
@@ -39,7 +39,7 @@ def save_whole(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> N
 
 
 @contextmanager
-def _said_once(model: ir.Model) -> Iterator[None]:
+def _drop_weight_value_info(model: ir.Model) -> Iterator[None]:
     """Have the weights of a model that `to_onnx` made, while it lasts, say shape and dtype themselves and nowhere else.
 
     Otherwise they stand in `value_info`, and ONNX Runtime's quantiser, which transposes weights, finds another shape there and ends.
@@ -61,7 +61,7 @@ def _name_of_weights(path: Path) -> str:
 
 
 def weights_of(path: Path) -> set[str]:
-    """Return the names of the files that the model at `path` has its weights in, where these are names that `save_whole` gives."""
+    """Return the names of the files that the model at `path` has its weights in, where these are names that `save_atomically` gives."""
     ours = re.compile(rf"{re.escape(path.name)}(\.[0-9a-f]{{8}})?\.data")
     if not path.is_file() or not any(ours.fullmatch(entry.name) for entry in path.parent.iterdir()):
         return set()

@@ -33,7 +33,7 @@ WRONG_IMPORTS = {
         "exportlab/files.py", "from . import patches", "exportlab.files -> exportlab.patches",
     ),
     "the stations of fx2onnx follow each other": (
-        "fx2onnx/build/names.py", "from ..ops import linear", "fx2onnx.build.names -> fx2onnx.ops.linear",
+        "fx2onnx/ir/names.py", "from ..ops import linear", "fx2onnx.ir.names -> fx2onnx.ops.linear",
     ),
     "fx2onnx stands alone": ("fx2onnx/errors.py", "from exportlab import files", "fx2onnx.errors -> exportlab.files"),
     "exporters/to_onnx.py is the only door to fx2onnx, beside those to write files and to copy modules": (
@@ -42,7 +42,7 @@ WRONG_IMPORTS = {
     "the packages do not import content, which entry points find": (
         "exportlab/messages.py", "from content.zoo import tiny", "exportlab.messages -> content.zoo.tiny",
     ),
-    "no circle of files": ("fx2onnx/build/dtypes.py", "from . import graph", "No cycles are allowed in fx2onnx.build."),
+    "no circle of files": ("fx2onnx/ir/dtypes.py", "from . import graph", "No cycles are allowed in fx2onnx.ir."),
 }  # fmt: skip
 
 

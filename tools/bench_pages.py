@@ -129,12 +129,12 @@ def draw_one(name: str, full: bool, folder: Path) -> int:
 
 def write_page(seen: dict[str, Ran], folder: Path) -> None:
     """Write the page of all that ran, and the list that the next call reads."""
-    from exportlab.files import written_whole
+    from exportlab.files import atomic_write
     from exportlab.show.templates import environment
 
     page = environment(Path(__file__).parent).get_template("bench_pages.html.j2").render(ran=list(seen.values()), folder=folder)
     for path, text in ((folder / "index.html", page), (folder / SEEN, json.dumps([asdict(one) for one in seen.values()], indent=1))):
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_text(text, encoding="utf-8")
 
 

@@ -14,7 +14,7 @@ import onnx
 import onnxruntime
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_opkernel_def
 
-TABLE = Path(__file__).parents[1] / "fx2onnx/build/cpu_kernels.txt"
+TABLE = Path(__file__).parents[1] / "fx2onnx/ir/cpu_kernels.txt"
 OLDEST_OPSET = 18
 NEWEST = 2**31 - 1
 Types = dict[str, set[str]]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from exportlab.files import written_whole
+from exportlab.files import atomic_write
 from exportlab.sweep.changes import changes
 from exportlab.sweep.page.counts import Sweep
 from exportlab.sweep.records import Record, latest, parse_records
@@ -126,7 +126,7 @@ def sweep_with(package: str, version: str, cases: Sequence[str], also: Sequence[
     STORED.mkdir(parents=True, exist_ok=True)
     for source, end in ((path, ""), (made_again, AGAIN)):
         if source.exists():
-            with written_whole(STORED / f"{package}{end}.jsonl") as draft:
+            with atomic_write(STORED / f"{package}{end}.jsonl") as draft:
                 draft.write_bytes(source.read_bytes())
 
 

@@ -14,7 +14,7 @@ import nbformat
 from kernels import through_files
 from nbclient import NotebookClient
 
-from exportlab.files import written_whole
+from exportlab.files import atomic_write
 
 LESSONS = Path(__file__).parent.parent / "tutorials"
 
@@ -46,7 +46,7 @@ def store(lesson: Path) -> None:
     pair = lesson.with_suffix(".ipynb")
     print(f"{lesson.name} → {pair.name}", flush=True)
     notebook = execute_lesson(lesson)
-    with written_whole(pair) as draft:
+    with atomic_write(pair) as draft:
         nbformat.write(notebook, draft)
 
 

@@ -31,7 +31,7 @@ from torch.utils import _pytree as pytree
 from exportlab.cases import Sample, registered_case
 from exportlab.eager import called_once
 from exportlab.exporters import OnnxArtifact, export
-from exportlab.files import written_whole
+from exportlab.files import atomic_write
 from exportlab.messages import first_line, muffled
 from exportlab.verification.difference import difference_of
 
@@ -106,7 +106,7 @@ def ensure_written(question: Question, root: Path) -> Written:
     if not note.exists():
         folder.mkdir(parents=True, exist_ok=True)
         made = write(question, folder)
-        with written_whole(note) as draft:
+        with atomic_write(note) as draft:
             draft.write_text(json.dumps(asdict(made)), encoding="utf-8")
     return Written(**json.loads(note.read_text(encoding="utf-8")))
 
@@ -259,7 +259,7 @@ def store(path: Path, months: Mapping[str, str], rows: Sequence[Written]) -> Non
     said: dict[str, int] = {}
     files = [{**asdict(row), "runs": {release: number_messages(run, said) for release, run in row.runs.items()}} for row in rows]
     lines = [{"made_by": made_by, "runtimes": months, "said": list(said)}, *files]
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from previous import behind
 
-from exportlab.files import written_whole
+from exportlab.files import atomic_write
 from exportlab.outcomes import Outcome
 from exportlab.sweep.records import read
 
@@ -82,9 +82,9 @@ def main() -> None:
     asked = {"before": EARLIER, "after": {}, **{f"only-{name}": {name: version} for name, version in EARLIER.items()}}
     for name, pins in asked.items():
         made = sweep(environment(root / name, pins), root / f"{name}.jsonl")
-        with written_whole(STORED / made.name) as draft:
+        with atomic_write(STORED / made.name) as draft:
             draft.write_bytes(made.read_bytes())
-    with written_whole(STORED / "days.json") as draft:
+    with atomic_write(STORED / "days.json") as draft:
         draft.write_text(json.dumps({"days": DAYS, "asked": asked_by_day(root)}, indent=1) + "\n", encoding="utf-8")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..files import written_whole
+from ..files import atomic_write
 from ..measure.figures import bars, dots, lines, panels
 from ..show.themed import SETTINGS, render_themed_svg
 from .result import CALL, Bench, Way, batch_of
@@ -56,7 +56,7 @@ def save_figures(bench: Bench, folder: Path) -> dict[str, tuple[str, str]]:
         for name, title in draw_figures(bench):
             figure = pyplot.gcf()
             for suffix in ("png", "svg"):
-                with written_whole(folder / f"{name}.{suffix}") as draft:
+                with atomic_write(folder / f"{name}.{suffix}") as draft:
                     figure.savefig(draft, format=suffix, dpi=150)
             found[name] = title, render_themed_svg(figure, name)
             pyplot.close(figure)

@@ -15,7 +15,7 @@ from ..cases import Case, Sample
 from ..eager import called_once, copy_sample, fresh
 from ..exporters import Artifact
 from ..exporters.session import running_on
-from ..exporters.to_onnx import in_training
+from ..exporters.to_onnx import is_in_training
 from ..measure.timing import interleaved
 from ..sweep.observe import Saved, case_of, kept, place, saving, serialize_check, weights_bytes, where_it_ran
 from ..sweep.peak import peak_memory
@@ -40,7 +40,7 @@ def observe_case(case: Case, task: Task, ran: Callable[[], None] = lambda: None)
     """Run `task` for a case object."""
     plan = Plan.of(task.asked)
     given = measured(case, plan)
-    was_training = not case.training and in_training(given.module)
+    was_training = not case.training and is_in_training(given.module)
     given.module.train(case.training)
     if task.exporter in ON_DEVICE and plan.device != "cpu":
         given = move_to_device(given, plan.device)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import show
-from ..files import written_whole
+from ..files import atomic_write
 from ..measure.benchmark import save
 from ..measure.timing import Timings, chance
 from ..show.templates import environment as templates
@@ -36,7 +36,7 @@ def write_all(bench: Bench, folder: Path) -> list[Path]:
     if timings := _timings(bench):
         save(folder / PYPERF, timings, {key: value for key, value in made_in.items() if key != "id"})
     drawn = save_figures(bench, folder)
-    with written_whole(folder / PAGE) as draft:
+    with atomic_write(folder / PAGE) as draft:
         draft.write_text(page(bench, made_in, drawn), encoding="utf-8")
     return [path for path in (folder / PAGE, folder / TIMES, folder / PYPERF) if path.exists()]
 
@@ -50,7 +50,7 @@ def page(bench: Bench, made_in: dict[str, Any], drawn: dict[str, tuple[str, str]
 
 
 def _write_csv(bench: Bench, path: Path) -> None:
-    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for way in bench.ways().values():

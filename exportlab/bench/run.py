@@ -14,7 +14,7 @@ import torch
 
 from ..cases import Case
 from ..defaults import BENCH_SECONDS, TASK_BYTES
-from ..files import written_whole
+from ..files import atomic_write
 from ..isolation import run_isolated
 from ..measure.words import spoken
 from ..outcomes import Outcome
@@ -107,7 +107,7 @@ def begin(work: Work, folder: Path) -> None:
         if path.exists():
             _check_same(json.loads(path.read_text(encoding="utf-8")), settings, folder)
             return
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_text(json.dumps(settings, indent=1), encoding="utf-8")
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot use the folder {folder}: {error}") from error

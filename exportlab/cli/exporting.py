@@ -12,7 +12,7 @@ import onnx_ir as ir
 from ..cases import Built
 from ..eager import called_once
 from ..exporters import Artifact, OnnxArtifact, from_file, get
-from ..exporters.to_onnx import SAID, in_training
+from ..exporters.to_onnx import SAID, is_in_training
 from ..messages import first_line
 from ..outcomes import Outcome, only_closed
 from ..sweep.records import CLOSED_ALONE
@@ -118,7 +118,7 @@ def _build_in_mode(target: str, train: bool, note: str) -> Built:
     made = built(found, path, found.made)
     if train or found.training:
         return replace(made, module=made.module.train() if found.training else made.module)
-    if in_training(made.module):
+    if is_in_training(made.module):
         print(note)
     return replace(made, module=made.module.eval())
 

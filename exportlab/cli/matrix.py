@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import show
 from ..cases import Case
-from ..files import written_whole
+from ..files import atomic_write
 from ..measure.words import spoken
 from ..outcomes import Outcome
 from ..printable import one_line
@@ -65,7 +65,7 @@ def save_csv(records: Sequence[Record], path: Path) -> None:
     Raises:
         OSError: the file can't be written.
     """
-    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [*COLUMNS, *(f"{name}_seconds" for name in SECONDS), "ran_on", "instead", "silent", "said"])
         writer.writeheader()
         writer.writerows(map(_line, records))
@@ -82,7 +82,7 @@ def save_markdown(records: Sequence[Record], path: Path, changed: str = "") -> N
     lines = [_cells(["case", *map(spoken, names)]), _cells(["---"] * (len(names) + 1))]
     lines += [_cells([case, *row]) for case, row in rows.items()]
     more = f"\n## What changed\n\n```text\n{changed}\n```\n" if changed else ""
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text("\n".join(lines) + f"\n{more}", encoding="utf-8")
 
 
@@ -98,7 +98,7 @@ def save_page(records: Sequence[Record], made_in: Path, cases: Sequence[Case], p
         OSError: the file can't be written.
     """
     made = page(Sweep(records, list(environments(made_in).values())), cases, changed)
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(made, encoding="utf-8")
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .. import show
 from ..exporters.to_onnx import SAID
-from ..files import written_whole
+from ..files import atomic_write
 from ..printable import plain
 from ..sweep.records import CLOSED_ALONE
 from .events import Captured, Trial
@@ -46,7 +46,7 @@ class Diagnosis:
     def save(self, path: str | Path) -> Path:
         """Write the report: Markdown for an issue tracker if the path ends in `.md`, otherwise one self-contained HTML file."""
         text = self.markdown() if Path(path).suffix == ".md" else self._repr_html_()
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             Path(draft).write_text(text, encoding="utf-8")
         return Path(path)
 

@@ -15,7 +15,7 @@ from .. import show
 from ..cases import Sample
 from ..eager import copy_sample, disable_compile, fresh, run_calls
 from ..exporters.capture import dims_from_names
-from ..exporters.to_onnx import in_training, op_title
+from ..exporters.to_onnx import is_in_training, op_title
 from ..infer_dynamic_shapes import arguments_of
 from ..messages import heard
 from ..sweep.observe import weights_bytes
@@ -40,7 +40,7 @@ def run_eagerly(patient: Subject) -> Eager:
         valid = tuple(i for i, (_, sample) in enumerate(patient.made) if _takes(patient.module, sample))
         random = _draws(patient.module, patient.samples[0])
         changes = _written_into(patient.module, patient.samples[0])
-    return Eager(valid, random, in_training(patient.module), weights_bytes(patient.module), changes)
+    return Eager(valid, random, is_in_training(patient.module), weights_bytes(patient.module), changes)
 
 
 def _written_into(module: nn.Module, sample: Sample) -> tuple[str, ...]:

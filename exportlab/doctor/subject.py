@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import nn
 
-from ..exporters.to_onnx import caches_known, evaluated, in_training, moves
+from ..exporters.to_onnx import caches_known, is_in_training, moves, set_to_eval
 from ..infer_dynamic_shapes import Sizes, arguments_of, dynamic_shapes_of, make_intermediate_samples, sizes_of
 from ..samples import Sample, check_module, samples_of
 from ..target import target_of
@@ -62,8 +62,8 @@ def patient_of(module: nn.Module, samples: Sequence[Any], dynamic_shapes: Any = 
         sizes = sizes_of(module, given)
         shapes = dynamic_shapes if dynamic_shapes is not None else dynamic_shapes_of(module, given[0], sizes.moving)
         made = tuple(make_intermediate_samples(module, given, sizes.moving))
-    was_training = not train and in_training(module)
-    exported = evaluated(module) if was_training else module
+    was_training = not train and is_in_training(module)
+    exported = set_to_eval(module) if was_training else module
     return Subject(exported, given, sizes, made, shapes, dynamic_shapes is not None, train, was_training)
 
 

@@ -21,7 +21,7 @@ from ..exporters import Artifact, Exporter, OnnxArtifact, get
 from ..exporters.onnx_artifact import write
 from ..exporters.session import session, session_options
 from ..exporters.to_onnx import EXTERNAL_DATA_ABOVE
-from ..files import written_whole
+from ..files import atomic_write
 from ..isolation import Failure, failure_of
 from ..messages import heard
 from ..outcomes import Outcome
@@ -176,6 +176,6 @@ def save(trial: Trial, path: Path, tell: Tell) -> None:
     if (kept.parent / BESIDE).exists():
         write(ir.load(kept), path)
     else:
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             shutil.copyfile(kept, draft)
     tell(Saved(str(path)))

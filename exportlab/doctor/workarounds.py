@@ -17,7 +17,7 @@ from ..cases import Sample
 from ..eager import called_once
 from ..exporters import Artifact, Exporter
 from ..exporters.capture import marked_program
-from ..exporters.to_onnx import in_training
+from ..exporters.to_onnx import is_in_training
 from ..outcomes import Outcome
 from ..patches import as_containers, for_model, own_functions
 from .events import MODEL, Trial
@@ -108,7 +108,7 @@ def _has_rare_floats(patient: Subject, tried: Sequence[Trial]) -> bool:
 
 
 def _is_in_training(patient: Subject, tried: Sequence[Trial]) -> bool:
-    return in_training(patient.module)
+    return is_in_training(patient.module)
 
 
 def _has_sizes(patient: Subject, tried: Sequence[Trial]) -> bool:

@@ -22,7 +22,7 @@ from .onnx_artifact import OnnxArtifact, written_by
 from .onnx_file import read_model
 from .openvino_model import OpenVino
 from .protocol import Exporter, discover
-from .to_onnx import ONE_AT_A_TIME, as_eval, changed_names, names_of
+from .to_onnx import CAPTURE_LOCK, changed_names, names_of, switch_to_eval
 from .to_onnx_exporter import StatefulArtifact, ToOnnx
 from .torch_export import ProgramArtifact, TorchExport
 from .torchscript import TorchScript
@@ -89,8 +89,8 @@ def export(
     names_of(options.get("input_names"), options.get("output_names"))
     must_be(Mapping, type(None), kwargs=kwargs)
     must_be(bool, train=train)
-    prepared = module if train else as_eval(module, "train=True")
-    with ONE_AT_A_TIME:
+    prepared = module if train else switch_to_eval(module, "train=True")
+    with CAPTURE_LOCK:
         return chosen.export(prepared, args, kwargs, dynamic_shapes=dynamic_shapes, **options)
 
 

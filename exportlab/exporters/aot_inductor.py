@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ..cases import DynamicShapes
-from ..files import written_whole
+from ..files import atomic_write
 from ..messages import native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
@@ -69,7 +69,7 @@ class InductorArtifact(Artifact):
 
     def save(self, path: str | Path) -> Path:
         """Write the `.pt2` file."""
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_bytes(self._package)
         return Path(path)
 

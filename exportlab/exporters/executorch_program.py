@@ -14,7 +14,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import DynamicShapes
-from ..files import written_whole
+from ..files import atomic_write
 from ..messages import muffled, native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
@@ -82,7 +82,7 @@ class ExecuTorchArtifact(Artifact):
 
     def save(self, path: str | Path) -> Path:
         """Write the `.pte` file."""
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_bytes(self.model.buffer)
         return Path(path)
 

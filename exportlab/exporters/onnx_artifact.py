@@ -23,7 +23,7 @@ from .artifact import Artifact, Interface
 from .calling import Calling, Flat
 from .compared_sizes import Axes, bounds_of_program, moving_axes, numbers_compared
 from .session import count_nodes_by_provider, describe_provider_shares, get_requested_providers, instead, session, settings
-from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_whole
+from .to_onnx import EXTERNAL_DATA_ABOVE, initial_state, save_atomically
 
 NUMBERS = {"tensor(float)": torch.float32, "tensor(double)": torch.float64, "tensor(int64)": torch.int64, "tensor(bool)": torch.bool}
 WRITERS = {"fx2onnx": "to_onnx", "pytorch": "torch.onnx.export"}  # exporters by producer name
@@ -165,7 +165,7 @@ def write(model: ir.Model, path: str | Path) -> Path:
     Raises:
         OSError: the file cannot be written.
     """
-    save_whole(model, path, is_large(model))
+    save_atomically(model, path, is_large(model))
     return Path(path)
 
 

@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from ..cases import DynamicShapes
-from ..files import written_whole
+from ..files import atomic_write
 from ..messages import native_output_dropped
 from ..outcomes import Outcome
 from .artifact import Artifact, Interface
@@ -74,7 +74,7 @@ class OpenVinoArtifact(Artifact):
 
     def save(self, path: str | Path) -> Path:
         """Write the `.xml` and its `.bin`, without compressing weights to float16."""
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             openvino().save_model(self.model, draft, compress_to_fp16=False)
         return Path(path)
 

@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from fx2onnx import ToOnnxError, to_onnx
 from fx2onnx.arguments import names_of
-from fx2onnx.blocks.sharing import NAMESPACE
-from fx2onnx.build.aliasing import returns_its_argument, writes
 from fx2onnx.caches import caches_known, containers_kept
-from fx2onnx.capture.dims import moves
-from fx2onnx.capture.keywords import keywords_named
-from fx2onnx.capture.running.numbered import at_sizes
-from fx2onnx.capture.running.program import RunProgram
 from fx2onnx.errors import op_title, shown_path, users_line
-from fx2onnx.mode import SAID, as_eval, evaluated, in_training
-from fx2onnx.one_at_a_time import ONE_AT_A_TIME
+from fx2onnx.guards.dims import moves
+from fx2onnx.ir.captured_program import RunProgram
+from fx2onnx.locking import CAPTURE_LOCK
+from fx2onnx.lower.aliasing import returns_its_argument, writes
+from fx2onnx.mode import SAID, is_in_training, set_to_eval, switch_to_eval
 from fx2onnx.program import EXTERNAL_DATA_ABOVE
-from fx2onnx.saving import save_whole
+from fx2onnx.saving import save_atomically
 from fx2onnx.state import changed_names, initial_state
+from fx2onnx.structure.block_sharing import NAMESPACE
+from fx2onnx.trace.keywords import keywords_named
+from fx2onnx.validate.numbered import specialise_program
 
 __all__ = [
+    "CAPTURE_LOCK",
     "EXTERNAL_DATA_ABOVE",
     "NAMESPACE",
-    "ONE_AT_A_TIME",
     "SAID",
     "RunProgram",
     "ToOnnxError",
-    "as_eval",
-    "at_sizes",
     "caches_known",
     "changed_names",
     "containers_kept",
-    "evaluated",
-    "in_training",
     "initial_state",
+    "is_in_training",
     "keywords_named",
     "moves",
     "names_of",
     "op_title",
     "returns_its_argument",
-    "save_whole",
+    "save_atomically",
+    "set_to_eval",
     "shown_path",
+    "specialise_program",
+    "switch_to_eval",
     "to_onnx",
     "users_line",
     "writes",

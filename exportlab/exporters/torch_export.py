@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..cases import DynamicShapes, Sample
-from ..files import written_whole
+from ..files import atomic_write
 from ..outcomes import Outcome
 from ..show.text import op_name
 from .artifact import Artifact, Interface, devices_of
@@ -58,7 +58,7 @@ class ProgramArtifact(Artifact):
 
     def save(self, path: str | Path) -> Path:
         """Write the `.pt2` file."""
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             torch.export.save(self.model, draft)
         return Path(path)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..files import written_whole
+from ..files import atomic_write
 from ..verification.values import FURTHER, USUAL, mutate_sample
 from .program import Program
 from .trial import OURS, Trial
@@ -135,5 +135,5 @@ def write_all(findings: Sequence[Finding], folder: Path, refused: Sequence[Findi
 
 
 def _write(path: Path, text: str) -> None:
-    with written_whole(path) as file:
+    with atomic_write(path) as file:
         file.write_text(text, encoding="utf-8")

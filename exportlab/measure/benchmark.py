@@ -23,7 +23,7 @@ import torch
 from ..cases import Inputs, Sample
 from ..exporters import OnnxArtifact
 from ..exporters.session import session, session_options
-from ..files import check_replaceable, written_whole
+from ..files import atomic_write, check_replaceable
 from ..messages import quiet
 from ..show.table import Table
 from . import sources
@@ -185,7 +185,7 @@ class Page:
         draw(run)
         entitle(lines[0])
         if self.plot:
-            with written_whole(self.plot) as draft:
+            with atomic_write(self.plot) as draft:
                 pyplot.savefig(draft, dpi=150)
         print(format_finding(f"This run was {run.metadata['kind']}, {run.rounds} rounds", lines), *tables(run), sep="\n\n")
         print(f"By chance alone, equals would look different {chance(run.rounds)}.")
@@ -315,7 +315,7 @@ def save(
         for title, timings in times.items()
         for name in timings.rounds[0]
     ]
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         pyperf.BenchmarkSuite(benchmarks).dump(str(draft))
     return Path(path)
 

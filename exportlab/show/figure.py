@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten
 
-from ..files import written_whole
+from ..files import atomic_write
 from .boxes import Boxes
 from .svg import frame_drawing, render_tabs, svg
 
@@ -49,7 +49,7 @@ def show_drawings(drawings: Mapping[str, Boxes], save: str | Path | None = None)
     """Show drawings; `save` writes the first as SVG as well."""
     picture = Picture(drawings)
     if save is not None:
-        with written_whole(save) as draft:
+        with atomic_write(save) as draft:
             Path(draft).write_text(picture.svg(), encoding="utf-8")
     ipython = sys.modules.get("IPython")
     if ipython is not None and ipython.get_ipython() is not None:

@@ -18,7 +18,7 @@ from torch import nn
 from ..cases import Built, Case, Sample, registered_case
 from ..eager import called_once, fresh
 from ..exporters import Artifact, get
-from ..exporters.to_onnx import in_training
+from ..exporters.to_onnx import is_in_training
 from ..messages import first_line
 from ..outcomes import Outcome
 from ..userfile import line_in, named_case
@@ -45,7 +45,7 @@ def observe(task: Task, ran: Callable[[], None] = lambda: None) -> Record:
     """
     case = case_of(task)
     built = case.made()
-    was_training = not case.training and in_training(built.module)
+    was_training = not case.training and is_in_training(built.module)
     built.module.train(case.training)
     samples, shapes = (built.samples, built.dynamic_shapes) if task.mode == "dynamic" else (built.samples[:1], None)
     called_once(built.module, samples[0])  # a case that fails in eager mode can't test an exporter

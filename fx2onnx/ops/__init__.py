@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ..build.translation import Translation
+from ..ir.translation import Translation
 from ..translate.registry import OF_PAIRS, TARGETS, table_of
 
 

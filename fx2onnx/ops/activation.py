@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ..build import double
-from ..build.double import expm1_of
-from ..build.dtypes import DOUBLE, FLOATS
-from ..build.graph import Graph, Tensor
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir import float64_math
+from ..ir.dtypes import DOUBLE, FLOATS
+from ..ir.float64_math import expm1_of
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .pointwise import clipped, larger, where, wide
+from .pointwise import append_clip, larger, where, wide
 
 
 @translates(aten.relu.default)
@@ -23,13 +23,13 @@ def relu(g: Graph, x: Tensor) -> Tensor:
 @translates(aten.relu6.default)
 def relu6(g: Graph, x: Tensor) -> Tensor:
     """relu6(x) → Clip between 0 and 6."""
-    return clipped(g, x, 0, 6)
+    return append_clip(g, x, 0, 6)
 
 
 @translates(aten.hardtanh.default)
 def hardtanh(g: Graph, x: Tensor, low: float = -1, high: float = 1) -> Tensor:
     """hardtanh(x, low=-1, high=1) → Clip."""
-    return clipped(g, x, low, high)
+    return append_clip(g, x, low, high)
 
 
 @translates(aten.leaky_relu.default)
@@ -52,7 +52,7 @@ def rrelu(g: Graph, x: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, train
 def prelu(g: Graph, x: Tensor, slope: Tensor) -> Tensor:
     """prelu(x, slope) → PRelu, the slopes along axis 1; Where in float64."""
     if slope.rank == 1 and x.rank != 1:
-        slope = g.reshaped(slope, [slope.sizes[0], *[1] * (x.rank - 2)] if x.rank else [])
+        slope = g.reshape_to(slope, [slope.sizes[0], *[1] * (x.rank - 2)] if x.rank else [])
     return g.Where(g.Greater(x, 0), x, g.Mul(x, slope)) if x.dtype == DOUBLE else g.PRelu(x, slope)
 
 
@@ -88,7 +88,7 @@ def gelu(g: Graph, x: Tensor, approximate: str = "none") -> Tensor:
         inner = g.Mul(g.Add(x, g.Mul(g.Pow(x, 3), 0.044715)), math.sqrt(2 / math.pi))
         return g.Mul(g.Mul(x, 0.5), g.Add(g.Tanh(inner), 1))
     if x.dtype == DOUBLE:
-        return double.gelu(g, x)
+        return float64_math.gelu(g, x)
     return g.Mul(g.Mul(x, g.Add(g.Erf(g.Div(x, math.sqrt(2))), 1)), 0.5)
 
 
@@ -102,7 +102,7 @@ def silu(g: Graph, x: Tensor) -> Tensor:
 def mish(g: Graph, x: Tensor) -> Tensor:
     """mish(x) → Mish."""
     x, *_ = wide(g, x)
-    return g.Mul(x, g.Tanh(double.softplus(g, x))) if x.dtype == DOUBLE else g.Mish(x)
+    return g.Mul(x, g.Tanh(float64_math.softplus(g, x))) if x.dtype == DOUBLE else g.Mish(x)
 
 
 @translates(aten.hardsigmoid.default)
@@ -147,7 +147,7 @@ def softplus(g: Graph, x: Tensor, beta: float = 1, threshold: float = 20) -> Ten
 
 def softplus_of(g: Graph, x: Tensor) -> Tensor:
     """Return log(1 + exp(x)), which neither overflows nor loses what is far below one: Softplus; in float64, which has none, its parts."""
-    return double.softplus(g, x) if x.dtype == DOUBLE else g.Softplus(x)
+    return float64_math.softplus(g, x) if x.dtype == DOUBLE else g.Softplus(x)
 
 
 @translates(aten.log_sigmoid.default)

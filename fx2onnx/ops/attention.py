@@ -7,11 +7,11 @@ import math
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import BOOL, DOUBLE, FLOAT
-from ..build.graph import Graph, Tensor
-from ..build.values import UNKNOWN_SIZE, Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import BOOL, DOUBLE, FLOAT
+from ..ir.expressions import UNKNOWN_SIZE, Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .random import dropout
 from .reduce import log_of_sum
@@ -41,7 +41,7 @@ def scaled_dot_product_attention(
     if dropout_p == 0 and _is_attention(g, query, key, value, attn_mask, enable_gqa):
         return _attention(g, query, key, value, attn_mask, is_causal, scale)
     if enable_gqa:
-        key, value = _repeated(g, key, query), _repeated(g, value, query)
+        key, value = _repeat_heads(g, key, query), _repeat_heads(g, value, query)
     bias, hidden = _bias(g, query, key, attn_mask, is_causal)
     scores = _scores(g, query, key, scale)
     weights = g.Softmax(scores if bias is None else g.Add(scores, bias), axis=-1)
@@ -65,11 +65,11 @@ def _attention(g: Graph, query: Tensor, key: Tensor, value: Tensor, mask: Tensor
     attributes: dict[str, float] = {} if scale is None else {"scale": float(scale)}
     if is_causal:
         attributes["is_causal"] = 1
-    given = None if mask is None else _for_attention(g, mask, (query.sizes[-2], key.sizes[-2]))
+    given = None if mask is None else _expand_mask(g, mask, (query.sizes[-2], key.sizes[-2]))
     return g.Attention(query, key, value, given, **attributes)
 
 
-def _for_attention(g: Graph, mask: Tensor, lengths: tuple[Size, Size]) -> Tensor:
+def _expand_mask(g: Graph, mask: Tensor, lengths: tuple[Size, Size]) -> Tensor:
     """Return a mask (…, queries, keys) of this very size, whose lowest number is another: a row of them gives 0 in ONNX Runtime."""
     sizes = mask.sizes
     if mask.dtype != BOOL:
@@ -95,7 +95,7 @@ def _scores(g: Graph, query: Tensor, key: Tensor, scale: float | None) -> Tensor
     return g.MatMul(g.Mul(query, factor), g.Transpose(key, perm=order))
 
 
-def _repeated(g: Graph, x: Tensor, query: Tensor) -> Tensor:
+def _repeat_heads(g: Graph, x: Tensor, query: Tensor) -> Tensor:
     """Return keys or values (batch, heads, length, width) with each head as often in a row as there are heads of queries to it."""
     heads, wanted = x.sizes[-3], query.sizes[-3]
     if heads in (1, wanted):
@@ -104,7 +104,7 @@ def _repeated(g: Graph, x: Tensor, query: Tensor) -> Tensor:
     *outer, _, length, depth = x.sizes
     expanded = g.Expand(g.Unsqueeze(x, [-3]), [*[1] * len(outer), 1, times, 1, 1])
     sizes = [*outer, wanted, length, depth]
-    return g.sized(g.reshaped(g.sized(expanded, (*outer, UNKNOWN_SIZE)), sizes), sizes)
+    return g.set_sizes(g.reshape_to(g.set_sizes(expanded, (*outer, UNKNOWN_SIZE)), sizes), sizes)
 
 
 def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor | None, Tensor | None]:
@@ -115,12 +115,12 @@ def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: 
     if mask is None:
         return None, None
     if mask.dtype == BOOL:
-        return _where_seen(g, mask, query), g.Equal(_counted(g, mask), 0)
+        return _where_seen(g, mask, query), g.Equal(_count_seen(g, mask), 0)
     bias = g.cast(mask, query.dtype)
-    return bias, g.Equal(_counted(g, g.Not(g.IsInf(bias, detect_positive=0))), 0)
+    return bias, g.Equal(_count_seen(g, g.Not(g.IsInf(bias, detect_positive=0))), 0)
 
 
-def _counted(g: Graph, seen: Tensor) -> Tensor:
+def _count_seen(g: Graph, seen: Tensor) -> Tensor:
     """Return how much of each row is seen; ONNX Runtime's tools infer the shape of a sum, and raise a TypeError behind ReduceMax."""
     return g.ReduceSum(g.cast(seen, FLOAT), [seen.rank - 1], keepdims=1)
 
@@ -143,7 +143,7 @@ def flash_attention_for_cpu(
     """_scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, mask?, scale?) → it, and ReduceLogSumExp."""
     scores = _scores(g, query, key, scale)
     bias, _ = _bias(g, query, key, attn_mask, is_causal)
-    biased = g.sized(scores if bias is None else g.Add(scores, bias), (*query.sizes[:-1], key.sizes[-2]))
+    biased = g.set_sizes(scores if bias is None else g.Add(scores, bias), (*query.sizes[:-1], key.sizes[-2]))
     logsumexp = log_of_sum(g, biased, [query.rank - 1], False)  # (batch, heads, queries)
     return [scaled_dot_product_attention(g, query, key, value, attn_mask, dropout_p, is_causal, scale), logsumexp]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
 from ..compat import aten
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
 
 

@@ -9,15 +9,15 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, INT64
-from ..build.graph import Graph
-from ..build.pairs import Pair, RealPart
-from ..build.subgraphs import all_made, closed, described, dtypes_of, typed
-from ..build.tensor import Operand
-from ..build.turns import turns
-from ..build.values import Number, sizes_of
 from ..errors import Untranslated
-from ..translate.registry import translates_pairs
+from ..ir.complex_pairs import ComplexPair, RealPart
+from ..ir.dtypes import BOOL, INT64
+from ..ir.expressions import Number, sizes_of
+from ..ir.graph import Graph
+from ..ir.tensor import Operand
+from ..ir.trip_count import turns
+from ..lower.subgraphs import all_made, dtypes_of, finish_subgraph, make_subgraph_input, set_output_types
+from ..translate.registry import translates_complex
 from .complex_parts import complex_with_nothing
 
 hop = torch.ops.higher_order
@@ -41,32 +41,32 @@ def _parts_of(fakes: Sequence[Any]) -> list[Any]:
     return [part for fake in fakes for part in ([RealPart.of(fake)] * 2 if _is_complex(fake) else [fake])]
 
 
-def _paired(values: Sequence[Any], fakes: Sequence[Any]) -> list[Any]:
+def _join_parts(values: Sequence[Any], fakes: Sequence[Any]) -> list[Any]:
     """The values themselves, of such a list."""
     rest = iter(values)
-    return [Pair(next(rest), next(rest)) if _is_complex(fake) else next(rest) for fake in fakes]
+    return [ComplexPair(next(rest), next(rest)) if _is_complex(fake) else next(rest) for fake in fakes]
 
 
 def _is_complex(fake: Any) -> bool:
     return isinstance(fake, torch.Tensor) and fake.is_complex()
 
 
-@translates_pairs(hop.cond)
+@translates_complex(hop.cond)
 def cond(g: Graph, predicate: Operand, yes: Module, no: Module, operands: Sequence[Any] = ()) -> list[Any]:
     """cond(p, g1, g2, operands) → If, of which a complex result is two."""
     fakes = _parts_of(g.at.meta["val"])
     branches = all_made(partial(_branch, g, "then", yes, operands), partial(_branch, g, "else", no, operands))
     made = g.If(g.cast(predicate, BOOL), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1])
-    return _paired(typed(made, fakes), g.at.meta["val"])
+    return _join_parts(set_output_types(made, fakes), g.at.meta["val"])
 
 
 def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.Graph:
     inner, fakes = g.child(), g.at.meta["val"]
     results = _flat(g.subgraph(inner, module, operands), fakes, inner)
-    return closed(inner, role, [], results, dtypes_of(_parts_of(fakes)))
+    return finish_subgraph(inner, role, [], results, dtypes_of(_parts_of(fakes)))
 
 
-@translates_pairs(turns)
+@translates_complex(turns)
 def turns_(
     g: Graph, body: Module, count: Number, first: int, carried: Sequence[Any], extra: Sequence[Any] = (), goes_on: Any = None
 ) -> list[Any]:
@@ -75,18 +75,18 @@ def turns_(
         raise Untranslated("complex operands are not supported in a loop that a value ends: pass torch.view_as_real of them")
     fakes, inner = g.at.meta["val"], g.child()
     before = [node.meta["val"] for node in body.graph.find_nodes(op="placeholder")[: len(carried)]]
-    inputs = [described(g, f"carried_{i}", fake) for i, fake in enumerate(_parts_of(before))]
-    at, again = described(g, "turn", 0), described(g, "goes_on", True)
-    results = g.subgraph(inner, body, [*_paired(inputs, before), inner.Add(at, first) if first else at, *extra])
+    inputs = [make_subgraph_input(g, f"carried_{i}", fake) for i, fake in enumerate(_parts_of(before))]
+    at, again = make_subgraph_input(g, "turn", 0), make_subgraph_input(g, "goes_on", True)
+    results = g.subgraph(inner, body, [*_join_parts(inputs, before), inner.Add(at, first) if first else at, *extra])
     kinds = dtypes_of(_parts_of(fakes))
-    turn = closed(inner, "body", [at, again, *inputs], [again, *_flat(results, fakes, inner)], [BOOL, *kinds])
+    turn = finish_subgraph(inner, "body", [at, again, *inputs], [again, *_flat(results, fakes, inner)], [BOOL, *kinds])
     given = _flat(carried, before, g)
-    flat = typed(g.Loop(g.scalar(count, INT64), g.const(True, BOOL), *given, outputs=len(kinds), body=turn), _parts_of(fakes))
+    flat = set_output_types(g.Loop(g.scalar(count, INT64), g.const(True, BOOL), *given, outputs=len(kinds), body=turn), _parts_of(fakes))
     rows = zip(flat[len(given) :], _parts_of(fakes)[len(given) :], strict=True)
-    return _paired([*flat[: len(given)], *(g.Reshape(row, list(sizes_of(fake)), allowzero=1) for row, fake in rows)], fakes)
+    return _join_parts([*flat[: len(given)], *(g.Reshape(row, list(sizes_of(fake)), allowzero=1) for row, fake in rows)], fakes)
 
 
-@translates_pairs(hop.while_loop, hop.scan, hop.map_impl, hop.associative_scan)
+@translates_complex(hop.while_loop, hop.scan, hop.map_impl, hop.associative_scan)
 def others(g: Graph, *_: Any, **__: Any) -> list[Any]:
     """while_loop, scan, map, associative_scan: complex numbers pass through none of them yet."""
     raise Untranslated("complex operands are not supported: pass torch.view_as_real of them")

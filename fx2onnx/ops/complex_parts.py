@@ -7,15 +7,15 @@ from typing import Any
 
 import torch
 
-from ..build.dtypes import onnx_dtype
-from ..build.graph import Graph, Tensor
-from ..build.pairs import Pair, in_real_numbers
 from ..compat import aten
 from ..errors import Untranslated
-from ..translate.dispatch import functional_twin
-from ..translate.registry import translates_pairs
+from ..ir.complex_pairs import ComplexPair, use_real_meta
+from ..ir.dtypes import onnx_dtype
+from ..ir.graph import Graph, Tensor
+from ..translate.dispatch import functional_variant
+from ..translate.registry import translates_complex
 from . import own_translations
-from .create import repeated
+from .create import expand_scalar
 
 MOVED = (
     aten.alias.default, aten.as_strided.default, aten.broadcast_to.default, aten.chunk.default, aten.clone.default, aten.contiguous.default,
@@ -51,14 +51,14 @@ NOTHING_YET = (
 
 def part_of(value: Any, part: str) -> Any:
     """Return the real or the imaginary part of each complex value in an argument; what is none stays."""
-    if isinstance(value, (Pair, complex)):
+    if isinstance(value, (ComplexPair, complex)):
         return getattr(value, part)
     if isinstance(value, (list, tuple)):
         return [part_of(each, part) for each in value]
     return value.to_real() if isinstance(value, torch.dtype) and value.is_complex else value
 
 
-def by_parts(g: Graph, target: Any, *args: Any, **kwargs: Any) -> Any:
+def translate_by_parts(g: Graph, target: Any, *args: Any, **kwargs: Any) -> Any:
     """Return what an operator makes of the real parts, paired with what it makes of the imaginary ones.
 
     Raises:
@@ -73,99 +73,103 @@ def by_parts(g: Graph, target: Any, *args: Any, **kwargs: Any) -> Any:
 
     if isinstance(g.result(), torch.Tensor) and not g.result().is_complex():
         return of("real")
-    with in_real_numbers(g):
-        return _paired(of("real"), of("imag"))
+    with use_real_meta(g):
+        return _pair_parts(of("real"), of("imag"))
 
 
-def _paired(real: Any, imag: Any) -> Any:
+def _pair_parts(real: Any, imag: Any) -> Any:
     if isinstance(real, (list, tuple)):
-        return [_paired(a, b) for a, b in zip(real, imag, strict=True)]
-    return Pair(real, imag)
+        return [_pair_parts(a, b) for a, b in zip(real, imag, strict=True)]
+    return ComplexPair(real, imag)
 
 
-def as_pair(g: Graph, value: Any) -> Any:
+def promote_to_complex(g: Graph, value: Any) -> Any:
     """Return a real tensor or number as a complex one, in the dtype of the result; a complex one as it is, and each of a list."""
     if value is None or not g.result().is_complex():
         return value
     if isinstance(value, (list, tuple)):
-        return [as_pair(g, each) for each in value]
+        return [promote_to_complex(g, each) for each in value]
     return complex(value) if isinstance(value, (int, float, complex)) else complex_with_nothing(g, value, g.result().dtype)
 
 
-def complex_with_nothing(g: Graph, value: Any, dtype: torch.dtype) -> Pair:
+def complex_with_nothing(g: Graph, value: Any, dtype: torch.dtype) -> ComplexPair:
     """Return a real tensor with an imaginary part of 0, in the width of a complex dtype; a complex one as it is."""
-    if isinstance(value, Pair):
+    if isinstance(value, ComplexPair):
         return value
     real = g.cast(value, onnx_dtype(dtype.to_real()))
-    return Pair(real, repeated(g, real.sizes, 0, real.dtype))
+    return ComplexPair(real, expand_scalar(g, real.sizes, 0, real.dtype))
 
 
 def _target(g: Graph) -> Any:
-    return functional_twin(g.overload) or g.overload
+    return functional_variant(g.overload) or g.overload
 
 
-@translates_pairs(*MOVED)
-def moved(g: Graph, *args: Any, **kwargs: Any) -> Any:
+@translates_complex(*MOVED)
+def translate_movement(g: Graph, *args: Any, **kwargs: Any) -> Any:
     """view(z, size), permute(z, dims), sum(z, dim), … → what it becomes for real numbers, once for each part; positions have none."""
-    if not any(isinstance(each, Pair) for value in args for each in (value if isinstance(value, list) else [value])):
+    if not any(isinstance(each, ComplexPair) for value in args for each in (value if isinstance(value, list) else [value])):
         return own_translations()[_target(g)](g, *args, **kwargs)
-    return by_parts(g, _target(g), *args, **kwargs)
+    return translate_by_parts(g, _target(g), *args, **kwargs)
 
 
-@translates_pairs(*TOGETHER)
+@translates_complex(*TOGETHER)
 def together(g: Graph, *args: Any, **kwargs: Any) -> Any:
     """add(z, w), cat(tensors), where(condition, z, w), … → likewise; a real operand has no imaginary part."""
     taken = TOGETHER[_target(g)]
-    return by_parts(g, _target(g), *(as_pair(g, value) if i in taken else value for i, value in enumerate(args)), **kwargs)
+    return translate_by_parts(
+        g, _target(g), *(promote_to_complex(g, value) if i in taken else value for i, value in enumerate(args)), **kwargs
+    )
 
 
-@translates_pairs(*NOTHING_YET)
+@translates_complex(*NOTHING_YET)
 def zeros(g: Graph, *args: Any, **kwargs: Any) -> Any:
     """zeros(size), empty_like(z), … → a constant, or Expand of 0, once for each part."""
-    return by_parts(g, _target(g), *args, **kwargs)
+    return translate_by_parts(g, _target(g), *args, **kwargs)
 
 
-@translates_pairs(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
+@translates_complex(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
 def ones(g: Graph, *_: Any, **__: Any) -> Any:
     """ones(size), ones_like(z), new_ones(z, size) → Expand of 1, and of 0."""
     dtype = g.result().dtype
-    real = repeated(g, g.sizes, 1, onnx_dtype(dtype.to_real() if dtype.is_complex else dtype))
-    return Pair(real, repeated(g, real.sizes, 0, real.dtype)) if dtype.is_complex else real
+    real = expand_scalar(g, g.sizes, 1, onnx_dtype(dtype.to_real() if dtype.is_complex else dtype))
+    return ComplexPair(real, expand_scalar(g, real.sizes, 0, real.dtype)) if dtype.is_complex else real
 
 
-@translates_pairs(aten.to.dtype, aten.to.dtype_layout, aten.to.other, aten.to.device, aten._to_copy.default, aten.type_as.default)
+@translates_complex(aten.to.dtype, aten.to.dtype_layout, aten.to.other, aten.to.device, aten._to_copy.default, aten.type_as.default)
 def to(g: Graph, z: Any, *_: Any, **__: Any) -> Any:
     """to(z, dtype) → Cast of both parts, or of the real one alone; a real number gets an imaginary part of 0."""
     if not g.result().dtype.is_complex:
-        return z.real if isinstance(z, Pair) else z
-    return as_pair(g, z)
+        return z.real if isinstance(z, ComplexPair) else z
+    return promote_to_complex(g, z)
 
 
-@translates_pairs(aten.complex.default)
-def complex_(g: Graph, real: Tensor, imag: Tensor) -> Pair:
+@translates_complex(aten.complex.default)
+def complex_(g: Graph, real: Tensor, imag: Tensor) -> ComplexPair:
     """complex(real, imag) → both parts, in the sizes that they have together."""
-    return Pair(*(part if part.known_sizes == g.sizes else g.sized(g.Expand(part, list(g.sizes)), g.sizes) for part in (real, imag)))
+    return ComplexPair(
+        *(part if part.known_sizes == g.sizes else g.set_sizes(g.Expand(part, list(g.sizes)), g.sizes) for part in (real, imag))
+    )
 
 
-@translates_pairs(aten.view_as_complex.default, aten.view_as_complex_copy.default)
-def view_as_complex(g: Graph, x: Tensor) -> Pair:
+@translates_complex(aten.view_as_complex.default, aten.view_as_complex_copy.default)
+def view_as_complex(g: Graph, x: Tensor) -> ComplexPair:
     """view_as_complex(x) → Gather of either element of the last axis."""
-    return Pair(*(g.sized(g.Gather(x, g.const(i, torch.int64), axis=-1), x.sizes[:-1]) for i in (0, 1)))
+    return ComplexPair(*(g.set_sizes(g.Gather(x, g.const(i, torch.int64), axis=-1), x.sizes[:-1]) for i in (0, 1)))
 
 
-@translates_pairs(aten.view_as_real.default, aten.view_as_real_copy.default)
-def view_as_real(g: Graph, z: Pair) -> Tensor:
+@translates_complex(aten.view_as_real.default, aten.view_as_real_copy.default)
+def view_as_real(g: Graph, z: ComplexPair) -> Tensor:
     """view_as_real(z) → Concat along a last axis of two."""
     return g.Concat(g.Unsqueeze(z.real, [-1]), g.Unsqueeze(z.imag, [-1]), axis=-1)
 
 
-@translates_pairs(aten.real.default)
-def real_part(g: Graph, z: Pair) -> Tensor:
+@translates_complex(aten.real.default)
+def real_part(g: Graph, z: ComplexPair) -> Tensor:
     """real(z) → the real part."""
     return z.real
 
 
-@translates_pairs(aten.imag.default)
-def imaginary_part(g: Graph, z: Pair) -> Tensor:
+@translates_complex(aten.imag.default)
+def imaginary_part(g: Graph, z: ComplexPair) -> Tensor:
     """imag(z) → the imaginary part."""
     return z.imag

@@ -7,13 +7,13 @@ from itertools import pairwise
 
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size, sizes_of
 from ..compat import aten
+from ..ir.dtypes import INT64
+from ..ir.expressions import Size, sizes_of
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import counted, filled
-from .shape import END, expanded, select
+from .create import make_full, make_range
+from .shape import END, expand_to, select
 
 
 @translates(aten.cat.default, aten.concat.default, aten.concatenate.default)
@@ -29,7 +29,7 @@ def stack(g: Graph, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     return cat(g, [g.Unsqueeze(tensor, [dim]) for tensor in tensors], dim)
 
 
-def at_least(g: Graph, x: Tensor, rank: int) -> Tensor:
+def unsqueeze_to_rank(g: Graph, x: Tensor, rank: int) -> Tensor:
     """Return the tensor with this many axes or more: one in front for 1, for 3 the third at the end, as `torch.atleast_3d` has it."""
     missing = {1: [0], 2: [0, 1], 3: [0, 1, 2]}[rank][: rank - x.rank] if x.rank < rank else []
     if rank == 3 and x.rank:
@@ -39,26 +39,26 @@ def at_least(g: Graph, x: Tensor, rank: int) -> Tensor:
     sizes = list(x.sizes)
     for axis in missing:
         sizes.insert(axis, 1)
-    return g.sized(g.Unsqueeze(x, missing), sizes)
+    return g.set_sizes(g.Unsqueeze(x, missing), sizes)
 
 
 @translates(aten.hstack.default)
 def hstack(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
     """hstack(tensors) → Concat along the second axis, or the only one."""
-    parts = [at_least(g, tensor, 1) for tensor in tensors]
+    parts = [unsqueeze_to_rank(g, tensor, 1) for tensor in tensors]
     return cat(g, parts, 0 if parts[0].rank == 1 else 1)
 
 
 @translates(aten.vstack.default, aten.row_stack.default)
 def vstack(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
     """vstack(tensors) → Unsqueeze those with less than two axes, and Concat along the first."""
-    return cat(g, [at_least(g, tensor, 2) for tensor in tensors], 0)
+    return cat(g, [unsqueeze_to_rank(g, tensor, 2) for tensor in tensors], 0)
 
 
 @translates(aten.dstack.default)
 def dstack(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
     """dstack(tensors) → Unsqueeze those with less than three axes, and Concat along the third."""
-    return cat(g, [at_least(g, tensor, 3) for tensor in tensors], 2)
+    return cat(g, [unsqueeze_to_rank(g, tensor, 3) for tensor in tensors], 2)
 
 
 @translates(aten.column_stack.default)
@@ -156,11 +156,11 @@ def repeat(g: Graph, x: Tensor, repeats: Sequence[Size]) -> Tensor:
 def repeat_interleave(g: Graph, x: Tensor, repeats: Size, dim: int | None = None, output_size: Size | None = None) -> Tensor:
     """repeat_interleave(x, n, dim) → Unsqueeze, Expand, Reshape."""
     if repeats == 1:
-        return g.reshaped(x, g.sizes)
+        return g.reshape_to(x, g.sizes)
     axis = x.rank if dim is None else dim % max(x.rank, 1) + 1 if x.rank else 0
     sizes = list(x.sizes)
-    lengthened = g.sized(g.Unsqueeze(x, [axis]), [*sizes[:axis], 1, *sizes[axis:]])
-    return g.reshaped(expanded(g, lengthened, (*sizes[:axis], repeats, *sizes[axis:])), g.sizes)
+    lengthened = g.set_sizes(g.Unsqueeze(x, [axis]), [*sizes[:axis], 1, *sizes[axis:]])
+    return g.reshape_to(expand_to(g, lengthened, (*sizes[:axis], repeats, *sizes[axis:])), g.sizes)
 
 
 @translates(aten.repeat_interleave.self_Tensor)
@@ -170,8 +170,8 @@ def repeat_interleave_each(g: Graph, x: Tensor, repeats: Tensor, dim: int | None
         count: Size = 1
         for size in x.sizes:
             count *= size
-        x, dim = g.sized(g.reshaped(x, (count,)), (count,)), 0
-    x = at_least(g, x, 1)
+        x, dim = g.set_sizes(g.reshape_to(x, (count,)), (count,)), 0
+    x = unsqueeze_to_rank(g, x, 1)
     return g.Gather(x, repeated_positions(g, repeats, x.sizes[dim]), axis=dim)
 
 
@@ -189,7 +189,7 @@ def repeated_positions(g: Graph, repeats: Tensor, count: Size) -> Tensor:
     ends = g.CumSum(repeats, g.const(0, INT64))
     total = g.ReduceSum(repeats, [0])
     begun = g.ScatterElements(
-        g.Expand(g.const(0, INT64), g.Add(total, 1)), g.Sub(ends, repeats), filled(g, [count], 1, INT64), axis=0, reduction="add"
+        g.Expand(g.const(0, INT64), g.Add(total, 1)), g.Sub(ends, repeats), make_full(g, [count], 1, INT64), axis=0, reduction="add"
     )
     return g.Sub(g.CumSum(g.Slice(begun, [0], total, [0]), g.const(0, INT64)), 1)
 
@@ -205,15 +205,15 @@ def meshgrid(g: Graph, tensors: Sequence[Tensor], indexing: str = "ij") -> list[
         sizes = [1] * len(tensors)
         sizes[axis] = tensor.sizes[0] if tensor.rank else 1
         others = [i for i in range(len(tensors)) if tensor.rank == 0 or i != axis]
-        along = g.sized(g.Unsqueeze(tensor, others), sizes) if others else tensor
-        made.append(expanded(g, along, g.sizes))
+        along = g.set_sizes(g.Unsqueeze(tensor, others), sizes) if others else tensor
+        made.append(expand_to(g, along, g.sizes))
     return made
 
 
 @translates(aten.broadcast_tensors.default)
 def broadcast_tensors(g: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
     """broadcast_tensors(tensors) → Expand each; nothing for those that have the common sizes."""
-    return [expanded(g, tensor, g.sizes) for tensor in tensors]
+    return [expand_to(g, tensor, g.sizes) for tensor in tensors]
 
 
 @translates(aten.cartesian_prod.default)
@@ -225,15 +225,15 @@ def cartesian_prod(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
     columns = []
     for i, tensor in enumerate(tensors):
         others = [axis for axis in range(len(tensors)) if axis != i]
-        along = g.sized(g.Unsqueeze(tensor, others), [1 if axis in others else lengths[axis] for axis in range(len(tensors))])
-        columns.append(g.reshaped(expanded(g, along, lengths), (g.sizes[0], 1)))
+        along = g.set_sizes(g.Unsqueeze(tensor, others), [1 if axis in others else lengths[axis] for axis in range(len(tensors))])
+        columns.append(g.reshape_to(expand_to(g, along, lengths), (g.sizes[0], 1)))
     return g.Concat(*columns, axis=1)
 
 
 @translates(aten.block_diag.default)
 def block_diag(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
     """block_diag(matrices) → Pad each with zeros to the whole width, and Concat."""
-    blocks, before, rows = [at_least(g, tensor, 2) for tensor in g.promote(*tensors)], 0, []
+    blocks, before, rows = [unsqueeze_to_rank(g, tensor, 2) for tensor in g.promote(*tensors)], 0, []
     for block in blocks:
         after = g.sizes[1] - before - block.sizes[1]
         rows.append(g.Pad(block, [0, before, 0, after]))
@@ -245,5 +245,5 @@ def block_diag(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
 def vander(g: Graph, x: Tensor, N: Size | None = None, increasing: bool = False) -> Tensor:
     """vander(x, n, increasing) → Pow with 0, 1, … or n − 1, …, 1, 0."""
     count = g.sizes[1]
-    powers = counted(g, count) if increasing else counted(g, count, count - 1, -1)
+    powers = make_range(g, count) if increasing else make_range(g, count, count - 1, -1)
     return g.Pow(g.Unsqueeze(g.cast(x, g.dtype), [1]), powers)

@@ -9,13 +9,13 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, INT64
-from ..build.graph import Graph, Tensor
-from ..build.subgraphs import all_made, closed, described, dtypes_of, inlined, inputs_of, typed
-from ..build.tensor import Operand
-from ..build.turns import turns
-from ..build.values import Number, sizes_of
 from ..errors import Untranslated
+from ..ir.dtypes import BOOL, INT64
+from ..ir.expressions import Number, sizes_of
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
+from ..ir.trip_count import turns
+from ..lower.subgraphs import all_made, dtypes_of, finish_subgraph, inputs_of, make_inline_child, make_subgraph_input, set_output_types
 from ..translate.registry import translates
 
 hop = torch.ops.higher_order
@@ -27,12 +27,12 @@ def cond(g: Graph, predicate: Operand, yes: Module, no: Module, operands: Sequen
     """cond(p, g1, g2, operands) → If. What the branches read of the outside they read there."""
     fakes = g.at.meta["val"]
     branches = all_made(partial(_branch, g, "then", yes, operands), partial(_branch, g, "else", no, operands))
-    return typed(g.If(g.cast(predicate, BOOL), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1]), fakes)
+    return set_output_types(g.If(g.cast(predicate, BOOL), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1]), fakes)
 
 
 def _branch(g: Graph, role: str, module: Module, operands: Sequence[Operand]) -> ir.Graph:
     inner = g.child()
-    return closed(inner, role, [], g.subgraph(inner, module, operands), dtypes_of(g.at.meta["val"]))
+    return finish_subgraph(inner, role, [], g.subgraph(inner, module, operands), dtypes_of(g.at.meta["val"]))
 
 
 @translates(hop.while_loop)
@@ -41,12 +41,12 @@ def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Oper
     fakes = g.at.meta["val"]
     first, turn = all_made(partial(_holds, g, g, condition, [*carried, *extra]), partial(_turn, g, condition, body, extra))
     initial = [g.cast(value, dtype) for value, dtype in zip(carried, dtypes_of(fakes), strict=True)]
-    return typed(g.Loop(None, first, *initial, outputs=len(fakes), body=turn), fakes)
+    return set_output_types(g.Loop(None, first, *initial, outputs=len(fakes), body=turn), fakes)
 
 
 def _holds(g: Graph, around: Graph, condition: Module, operands: Sequence[Operand]) -> Tensor:
     """Return whether the condition holds for these values: in the graph `around` the loop, or in `g`, the body inside that."""
-    inner = inlined(g, around)
+    inner = make_inline_child(g, around)
     return inner.scalar(g.subgraph(inner, condition, operands)[0], BOOL)
 
 
@@ -56,8 +56,12 @@ def _turn(g: Graph, condition: Module, body: Module, extra: Sequence[Operand]) -
     results = g.subgraph(inner, body, [*inputs, *extra])
     carried = [inner.cast(value, dtype) for value, dtype in zip(results, dtypes_of(fakes), strict=True)]
     goes_on = _holds(inner, g, condition, [*carried, *extra])
-    return closed(
-        inner, "body", [described(g, "turn", 0), described(g, "goes_on", True), *inputs], [goes_on, *carried], [BOOL, *dtypes_of(fakes)]
+    return finish_subgraph(
+        inner,
+        "body",
+        [make_subgraph_input(g, "turn", 0), make_subgraph_input(g, "goes_on", True), *inputs],
+        [goes_on, *carried],
+        [BOOL, *dtypes_of(fakes)],
     )
 
 
@@ -75,15 +79,15 @@ def turns_(
     fakes = g.at.meta["val"]
     inner = g.child()
     inputs = inputs_of(g, body, len(carried))
-    at = described(g, "turn", 0)
+    at = make_subgraph_input(g, "turn", 0)
     results = g.subgraph(inner, body, [*inputs, inner.Add(at, first) if first else at, *extra])
-    before = described(g, "goes_on", True)
+    before = make_subgraph_input(g, "goes_on", True)
     again = inner.scalar(results.pop(0), BOOL) if goes_on is not None else before
-    turn = closed(inner, "body", [at, before, *inputs], [again, *results], [BOOL, *dtypes_of(fakes)])
+    turn = finish_subgraph(inner, "body", [at, before, *inputs], [again, *results], [BOOL, *dtypes_of(fakes)])
     limit = None if count is None else g.scalar(count, INT64)
     holds = g.const(True, BOOL) if goes_on is None or goes_on is True else g.scalar(goes_on, BOOL)
     initial = [g.cast(value, dtype) for value, dtype in zip(carried, dtypes_of(fakes), strict=False)]
-    made = typed(g.Loop(limit, holds, *initial, outputs=len(fakes), body=turn), fakes)
+    made = set_output_types(g.Loop(limit, holds, *initial, outputs=len(fakes), body=turn), fakes)
     rows = zip(made[len(carried) :], fakes[len(carried) :], strict=True)
     return [*made[: len(carried)], *(g.Reshape(row, list(sizes_of(fake)), allowzero=1) for row, fake in rows)]
 
@@ -92,7 +96,7 @@ def turns_(
 def scan(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Operand] = ()) -> list[Tensor]:
     """scan(body, init, xs, extra) → Scan over the first axis; its results are the last state and the stacked rows."""
     _check_states(g.at, body)
-    return _scanned(g, body, init, xs, extra)
+    return _append_scan(g, body, init, xs, extra)
 
 
 def _check_states(node: torch.fx.Node, body: Module) -> None:
@@ -113,14 +117,14 @@ def _check_states(node: torch.fx.Node, body: Module) -> None:
 @translates(hop.map_impl)
 def map_(g: Graph, body: Module, xs: Sequence[Tensor], extra: Sequence[Operand] = ()) -> list[Tensor]:
     """map_impl(body, xs, extra) → Scan without a state."""
-    return _scanned(g, body, [], xs, extra)
+    return _append_scan(g, body, [], xs, extra)
 
 
-def _scanned(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Operand]) -> list[Tensor]:
+def _append_scan(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Operand]) -> list[Tensor]:
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, body, len(init) + len(xs))
-    row = closed(inner, "body", inputs, g.subgraph(inner, body, [*inputs, *extra]), dtypes_of(fakes))
-    return typed(g.Scan(*init, *xs, outputs=len(fakes), body=row, num_scan_inputs=len(xs)), fakes)
+    row = finish_subgraph(inner, "body", inputs, g.subgraph(inner, body, [*inputs, *extra]), dtypes_of(fakes))
+    return set_output_types(g.Scan(*init, *xs, outputs=len(fakes), body=row, num_scan_inputs=len(xs)), fakes)
 
 
 @translates(hop.associative_scan)
@@ -129,9 +133,9 @@ def associative_scan(g: Graph, combine: Module, xs: Sequence[Tensor], extra: Seq
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, combine, 2 * len(xs))
     results = g.subgraph(inner, combine, [*inputs, *extra])
-    body = closed(inner, "body", inputs, [*results, *results], dtypes_of([*fakes, *fakes]))
+    body = finish_subgraph(inner, "body", inputs, [*results, *results], dtypes_of([*fakes, *fakes]))
     first = [g.Slice(x, [0], [1], [0]) for x in xs]
     rest = [g.Slice(x, [1], [2**63 - 1], [0]) for x in xs]
     made = g.Scan(*[g.Squeeze(x, [0]) for x in first], *rest, outputs=2 * len(xs), body=body, num_scan_inputs=len(xs))
-    rows = typed(made, [*fakes, *fakes])[len(xs) :]
+    rows = set_output_types(made, [*fakes, *fakes])[len(xs) :]
     return [g.Concat(head, tail, axis=0) for head, tail in zip(first, rows, strict=True)]

@@ -10,12 +10,12 @@ import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64, TORCH
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
-from ..build.values import Number, Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE, FLOAT, FLOATS, INT64, TORCH
+from ..ir.expressions import Number, Size
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
 
 SMALL = 256  # elements up to which a tensor of known numbers is a constant, not computed
@@ -26,33 +26,33 @@ def is_small(sizes: Sequence[Size]) -> bool:
     return all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL
 
 
-def filled(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
+def make_full(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
     """Return a tensor of one number (or of a tensor's one element): a constant, or Expand."""
     if isinstance(number, (int, float)) and is_small(sizes):
         return g.const(torch.full(tuple(sizes), number, dtype=TORCH[dtype]), dtype)
-    return repeated(g, sizes, number, dtype)
+    return expand_scalar(g, sizes, number, dtype)
 
 
-def repeated(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
+def expand_scalar(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
     """Return one number (or a tensor's one element) in these sizes by Expand, also where they are known."""
     value = g.scalar(number, dtype)
-    return g.sized(g.Expand(value, list(sizes)), sizes) if sizes else value
+    return g.set_sizes(g.Expand(value, list(sizes)), sizes) if sizes else value
 
 
-def counted(g: Graph, size: Size, start: Size = 0, step: Size = 1) -> Tensor:
+def make_range(g: Graph, size: Size, start: Size = 0, step: Size = 1) -> Tensor:
     """Return start, start + step, …: this many integers, int64 (size,)."""
     if is_small([size]) and isinstance(start, int) and isinstance(step, int):
         return g.const([start + step * i for i in range(size)], INT64)
     bounds = [g.scalar(number, INT64) for number in (start, start + step * size, step)]
-    return g.sized(g.Range(*bounds), (size,))
+    return g.set_sizes(g.Range(*bounds), (size,))
 
 
 def identity(g: Graph, rows: Size, columns: Size, dtype: ir.DataType, offset: int = 0) -> Tensor:
     """Return ones on a diagonal, zeros elsewhere, (rows, columns): a constant, or EyeLike."""
     if is_small([rows, columns]):
         return g.const(torch.ones(rows, columns).tril(offset).triu(offset), dtype)
-    made = g.EyeLike(filled(g, [rows, columns], 0, FLOAT if dtype in FLOATS else INT64), k=offset)
-    return g.sized(g.cast(made, dtype), (rows, columns))
+    made = g.EyeLike(make_full(g, [rows, columns], 0, FLOAT if dtype in FLOATS else INT64), k=offset)
+    return g.set_sizes(g.cast(made, dtype), (rows, columns))
 
 
 @translates(
@@ -61,25 +61,25 @@ def identity(g: Graph, rows: Size, columns: Size, dtype: ir.DataType, offset: in
 )  # fmt: skip
 def zeros(g: Graph, *_: object, dtype: torch.dtype | None = None) -> Tensor:
     """zeros(size), zeros_like(x), zero_(x), … and empty(size), … → a constant, or Expand of 0."""
-    return filled(g, g.sizes, 0, g.dtype)
+    return make_full(g, g.sizes, 0, g.dtype)
 
 
 @translates(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
 def ones(g: Graph, *_: object, dtype: torch.dtype | None = None) -> Tensor:
     """ones(size), ones_like(x), new_ones(x, size) → a constant, or Expand of 1."""
-    return filled(g, g.sizes, 1, g.dtype)
+    return make_full(g, g.sizes, 1, g.dtype)
 
 
 @translates(aten.full.default, aten.full_like.default)
 def full(g: Graph, _: object, fill_value: Number, dtype: torch.dtype | None = None) -> Tensor:
     """full(size, value), full_like(x, value) → a constant, or Expand of the value."""
-    return filled(g, g.sizes, fill_value, g.dtype)
+    return make_full(g, g.sizes, fill_value, g.dtype)
 
 
 @translates(aten.new_full.default)
 def new_full(g: Graph, x: Tensor, size: Sequence[Size], fill_value: Number, dtype: torch.dtype | None = None) -> Tensor:
     """new_full(x, size, value) → a constant, or Expand of the value."""
-    return filled(g, g.sizes, fill_value, g.dtype)
+    return make_full(g, g.sizes, fill_value, g.dtype)
 
 
 @translates(aten.scalar_tensor.default)
@@ -97,8 +97,8 @@ def arange(g: Graph, *bounds: Number, dtype: torch.dtype | None = None) -> Tenso
     if g.dtype not in FLOATS:
         start, step = (int(number) if isinstance(number, float) else number for number in (start, step))
     if _is_whole(start) and _is_whole(step):
-        return counted(g, g.sizes[0], start, step)
-    steps = g.Mul(g.cast(counted(g, g.sizes[0]), DOUBLE), g.scalar(step, DOUBLE))
+        return make_range(g, g.sizes[0], start, step)
+    steps = g.Mul(g.cast(make_range(g, g.sizes[0]), DOUBLE), g.scalar(step, DOUBLE))
     return g.Add(steps, g.scalar(start, DOUBLE))
 
 
@@ -111,13 +111,13 @@ def linspace(g: Graph, start: Operand, end: Operand, steps: Size, dtype: torch.d
     """linspace(start, end, steps) → a constant, or from the start for the first half, from the end for the second, as torch does."""
     if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
         return g.const(torch.linspace(start, end, steps, dtype=TORCH[g.dtype]), g.dtype)
-    return spaced(g, start, end, steps, DOUBLE if g.dtype not in FLOATS or g.dtype == DOUBLE else FLOAT)
+    return make_linspace(g, start, end, steps, DOUBLE if g.dtype not in FLOATS or g.dtype == DOUBLE else FLOAT)
 
 
-def spaced(g: Graph, start: Operand, end: Operand, steps: Size, dtype: ir.DataType) -> Tensor:
+def make_linspace(g: Graph, start: Operand, end: Operand, steps: Size, dtype: ir.DataType) -> Tensor:
     """Return this many numbers from the start to the end, computed as torch does."""
     first, last, count = (g.scalar(number, dtype) for number in (start, end, steps))
-    gaps, index = g.Sub(count, 1), g.cast(counted(g, steps), dtype)
+    gaps, index = g.Sub(count, 1), g.cast(make_range(g, steps), dtype)
     step = g.Div(g.Sub(last, first), g.Max(gaps, 1))
     half = g.scalar(sympy.Max(FloorDiv(steps, 2), 1), dtype)
     return g.Where(g.Less(index, half), g.Add(first, g.Mul(step, index)), g.Sub(last, g.Mul(step, g.Sub(gaps, index))))
@@ -128,7 +128,7 @@ def logspace(g: Graph, start: Operand, end: Operand, steps: Size, base: float = 
     """logspace(start, end, steps, base) → a constant, or base to the power of linspace."""
     if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
         return g.const(torch.logspace(start, end, steps, base, dtype=TORCH[g.dtype]), g.dtype)
-    exponents = spaced(g, start, end, steps, DOUBLE)
+    exponents = make_linspace(g, start, end, steps, DOUBLE)
     return g.Pow(g.const(base, DOUBLE), exponents)
 
 
@@ -142,13 +142,13 @@ def eye(g: Graph, *_: Size, dtype: torch.dtype | None = None) -> Tensor:
 @translates(aten.tril_indices.default)
 def tril_indices(g: Graph, rows: Size, columns: Size, offset: Size = 0, dtype: torch.dtype | None = None) -> Tensor:
     """tril_indices(rows, columns, offset) → NonZero of Trilu of ones."""
-    return g.NonZero(g.Trilu(filled(g, [rows, columns], 1, INT64), g.scalar(offset, INT64), upper=0))
+    return g.NonZero(g.Trilu(make_full(g, [rows, columns], 1, INT64), g.scalar(offset, INT64), upper=0))
 
 
 @translates(aten.triu_indices.default)
 def triu_indices(g: Graph, rows: Size, columns: Size, offset: Size = 0, dtype: torch.dtype | None = None) -> Tensor:
     """triu_indices(rows, columns, offset) → NonZero of Trilu of ones."""
-    return g.NonZero(g.Trilu(filled(g, [rows, columns], 1, INT64), g.scalar(offset, INT64), upper=1))
+    return g.NonZero(g.Trilu(make_full(g, [rows, columns], 1, INT64), g.scalar(offset, INT64), upper=1))
 
 
 @translates(aten.one_hot.default)
@@ -166,4 +166,4 @@ def resize(g: Graph, x: Tensor, size: Sequence[Size], memory_format: torch.memor
     """resize_(x, sizes) of a tensor without elements → zeros for what is not written yet."""
     if 0 not in x.sizes:
         raise Untranslated("only a tensor without elements can be resized")
-    return filled(g, size, 0, x.dtype)
+    return make_full(g, size, 0, x.dtype)

@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 import torch
 
-from ..build.double import log1p_of
-from ..build.dtypes import BOOL, FLOATS, INT64, TORCH, UINT8
-from ..build.graph import Graph, Tensor
-from ..build.subgraphs import closed, input_named
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOATS, INT64, TORCH, UINT8
+from ..ir.expressions import Size
+from ..ir.float64_math import log1p_of
+from ..ir.graph import Graph, Tensor
+from ..lower.subgraphs import finish_subgraph, input_named
 from ..translate.registry import translates
-from .create import repeated
+from .create import expand_scalar
 
 Step = Callable[..., Sequence[Tensor]]
 
@@ -35,7 +35,7 @@ def cumprod(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> 
 
 def products(g: Graph, x: Tensor, axis: int) -> list[Tensor]:
     """Return the product along an axis, and the running one."""
-    return scanned(g, x, axis, [repeated(g, without(x, axis), 1, x.dtype)], lambda body, item, so_far: [body.Mul(so_far, item)], 1)
+    return append_scan(g, x, axis, [expand_scalar(g, without(x, axis), 1, x.dtype)], lambda body, item, so_far: [body.Mul(so_far, item)], 1)
 
 
 @translates(aten.logcumsumexp.default)
@@ -50,7 +50,7 @@ def logcumsumexp(g: Graph, x: Tensor, dim: int) -> Tensor:
     if x.rank == 0:
         return x
     axis = dim % x.rank
-    return scanned(g, x, axis, [repeated(g, without(x, axis), float("-inf"), x.dtype)], step, 1)[1]
+    return append_scan(g, x, axis, [expand_scalar(g, without(x, axis), float("-inf"), x.dtype)], step, 1)[1]
 
 
 @translates(aten.cummax.default)
@@ -75,13 +75,17 @@ def _running_extreme(g: Graph, x: Tensor, dim: int, better: str) -> Sequence[Ten
     if x.rank == 0:
         return x, g.const(0, INT64)
     axis = dim % x.rank
-    x = g.sized(g.cast(x, UINT8), x.sizes) if x.dtype == BOOL else x
+    x = g.set_sizes(g.cast(x, UINT8), x.sizes) if x.dtype == BOOL else x
     rest = without(x, axis)
-    initial = [repeated(g, rest, _worst(x.dtype, better == "GreaterOrEqual"), x.dtype), repeated(g, rest, 0, INT64), g.const(0, INT64)]
-    return scanned(g, x, axis, initial, step, 2)[3:]
+    initial = [
+        expand_scalar(g, rest, _get_limit(x.dtype, better == "GreaterOrEqual"), x.dtype),
+        expand_scalar(g, rest, 0, INT64),
+        g.const(0, INT64),
+    ]
+    return append_scan(g, x, axis, initial, step, 2)[3:]
 
 
-def _worst(dtype: ir.DataType, lowest: bool) -> float:
+def _get_limit(dtype: ir.DataType, lowest: bool) -> float:
     if dtype in FLOATS:
         return float("-inf" if lowest else "inf")
     limits = torch.iinfo(TORCH[dtype])
@@ -93,7 +97,7 @@ def without(x: Tensor, axis: int) -> list[Size]:
     return [size for i, size in enumerate(x.sizes) if i != axis]
 
 
-def scanned(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> list[Tensor]:
+def append_scan(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> list[Tensor]:
     """Append Scan along an axis; return each state at the end, and the first `outputs` of them after each step.
 
     ONNX Runtime crashes when Scan is to walk along, or write to, an axis that is not the first, of a tensor without elements, and
@@ -120,4 +124,4 @@ def _body(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step,
     states = [input_named(g, "state", state.sizes, state.dtype) for state in initial]
     item = input_named(g, "item", without(x, axis), x.dtype)
     new, dtypes = step(body, item, *states), [state.dtype for state in initial]
-    return closed(body, "body", [*states, item], [*new, *new[:outputs]], [*dtypes, *dtypes[:outputs]])
+    return finish_subgraph(body, "body", [*states, item], [*new, *new[:outputs]], [*dtypes, *dtypes[:outputs]])

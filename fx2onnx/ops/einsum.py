@@ -10,9 +10,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .reduce import total
 
@@ -39,19 +39,19 @@ class Term:
 def einsum(g: Graph, equation: str, tensors: Sequence[Tensor], path: Sequence[int] | None = None) -> Tensor:
     """einsum(equation, tensors) → from left to right: Transpose, Reshape, MatMul for what is summed, Mul for what is not."""
     # "bij,bjk->bik" of (b, i, j) and (b, j, k) is one MatMul over the batch b
-    terms, output = _named(equation, g.promote(*tensors))
+    terms, output = _parse_equation(equation, g.promote(*tensors))
     terms = [_diagonal(g, term) for term in terms]
-    terms = [_without_ones(g, term, terms) for term in terms]
+    terms = [_drop_ones(g, term, terms) for term in terms]
     first, *rest = terms
     for position, term in enumerate(rest):
         needed = {*output, *(label for other in rest[position + 1 :] for label in other.labels)}
         wanted = [label for label in output if label in first.labels or label in term.labels]
         wanted += sorted((needed & {*first.labels, *term.labels}) - {*wanted})
         first = pair(g, first, term, wanted)
-    return _ordered(g, _summed(g, first, output), output).value
+    return _permute_term(g, _sum_out(g, first, output), output).value
 
 
-def _named(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Term], Labels]:
+def _parse_equation(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Term], Labels]:
     """Return the terms, with names for the axes that an ellipsis stands for, and the names of the result's axes."""
     given, arrow, output = equation.replace(" ", "").partition("->")
     parts = given.split(",")
@@ -78,71 +78,71 @@ def _diagonal(g: Graph, term: Term) -> Term:
     one, other = [i for i, label in enumerate(term.labels) if label == twice][:2]
     rest = [i for i in range(len(term.labels)) if i not in (one, other)]
     size, sizes = term.size(twice), [term.value.sizes[i] for i in rest]
-    last = g.sized(g.Transpose(term.value, perm=[*rest, one, other]), [*sizes, size, size])
-    line = g.reshaped(last, [*sizes, size * size])
-    found = g.sized(g.Slice(line, [0], [2**63 - 1], [-1], [size + 1]), [*sizes, size])
+    last = g.set_sizes(g.Transpose(term.value, perm=[*rest, one, other]), [*sizes, size, size])
+    line = g.reshape_to(last, [*sizes, size * size])
+    found = g.set_sizes(g.Slice(line, [0], [2**63 - 1], [-1], [size + 1]), [*sizes, size])
     return _diagonal(g, Term(found, [*(term.labels[i] for i in rest), twice]))
 
 
-def _without_ones(g: Graph, term: Term, terms: Sequence[Term]) -> Term:
+def _drop_ones(g: Graph, term: Term, terms: Sequence[Term]) -> Term:
     """Return the term without axes of one element where another term has more under the same name."""
     drop = [x for x in term.labels if term.size(x) == 1 and any(x in other.labels and other.size(x) != 1 for other in terms)]
     kept = [label for label in term.labels if label not in drop]
-    return Term(_shaped(g, term.value, term.sizes(kept)), kept) if drop else term
+    return Term(_reshape_to(g, term.value, term.sizes(kept)), kept) if drop else term
 
 
-def _summed(g: Graph, term: Term, needed: Sequence[str]) -> Term:
+def _sum_out(g: Graph, term: Term, needed: Sequence[str]) -> Term:
     axes = [i for i, label in enumerate(term.labels) if label not in needed]
     if not axes:
         return term
     return Term(total(g, term.value, axes), [label for label in term.labels if label in needed])
 
 
-def _ordered(g: Graph, term: Term, labels: Labels) -> Term:
+def _permute_term(g: Graph, term: Term, labels: Labels) -> Term:
     if term.labels == labels:
         return term
     order = [term.labels.index(label) for label in labels]
-    value = g.transposed(term.value) if order == [1, 0] else g.Transpose(term.value, perm=order)
-    return Term(g.sized(value, term.sizes(labels)), labels)
+    value = g.transpose_matrix(term.value) if order == [1, 0] else g.Transpose(term.value, perm=order)
+    return Term(g.set_sizes(value, term.sizes(labels)), labels)
 
 
 def pair(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
     """Return the product of two terms, summed over the names that are not wanted, with the wanted axes in their order."""
-    a = _summed(g, a, [*wanted, *b.labels])
-    b = _summed(g, b, [*wanted, *a.labels])
+    a = _sum_out(g, a, [*wanted, *b.labels])
+    b = _sum_out(g, b, [*wanted, *a.labels])
     both = [label for label in a.labels if label in b.labels]
     batch, summed = [label for label in wanted if label in both], [label for label in both if label not in wanted]
     left, right = [x for x in wanted if x in a.labels and x not in both], [x for x in wanted if x in b.labels and x not in both]
     if not summed:
-        return _multiplied(g, a, b, wanted)
+        return _multiply(g, a, b, wanted)
     if [*batch, *right, *left] == wanted and left and right:
         a, b, left, right = b, a, right, left
     sizes = [*a.sizes(batch), *a.sizes(left), *b.sizes(right)]
     product = g.MatMul(_matrices(g, a, batch, left, summed), _matrices(g, b, batch, summed, right, second=True))
     flat = [math.prod(a.sizes(left))] if batch or len(left) == 0 else a.sizes(left)
-    g.sized(product, [*a.sizes(batch), *flat, math.prod(b.sizes(right))])
-    return _ordered(g, Term(_shaped(g, product, sizes), [*batch, *left, *right]), wanted)
+    g.set_sizes(product, [*a.sizes(batch), *flat, math.prod(b.sizes(right))])
+    return _permute_term(g, Term(_reshape_to(g, product, sizes), [*batch, *left, *right]), wanted)
 
 
 def _matrices(g: Graph, term: Term, batch: Labels, rows: Labels, columns: Labels, second: bool = False) -> Tensor:
     """Return the term as matrices (*batch, rows, columns), rows and columns made one axis each."""
-    term = _ordered(g, term, [*batch, *rows, *columns])
+    term = _permute_term(g, term, [*batch, *rows, *columns])
     joined = [math.prod(term.sizes(rows))] if batch or second or not rows else term.sizes(rows)
-    return g.reshaped(term.value, [*term.sizes(batch), *joined, math.prod(term.sizes(columns))])
+    return g.reshape_to(term.value, [*term.sizes(batch), *joined, math.prod(term.sizes(columns))])
 
 
-def _multiplied(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
+def _multiply(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
     """Append Mul of both, each with axes of one element where only the other has a name."""
-    a, b = (_ordered(g, term, [label for label in wanted if label in term.labels]) for term in (a, b))
-    spread = [g.reshaped(t.value, _aligned(t, wanted)) for t in (a, b)]
-    return Term(g.sized(g.Mul(*spread), [a.size(x) if x in a.labels else b.size(x) for x in wanted]), wanted)
+    a, b = (_permute_term(g, term, [label for label in wanted if label in term.labels]) for term in (a, b))
+    spread = [g.reshape_to(t.value, _align_sizes(t, wanted)) for t in (a, b)]
+    return Term(g.set_sizes(g.Mul(*spread), [a.size(x) if x in a.labels else b.size(x) for x in wanted]), wanted)
 
 
-def _shaped(g: Graph, value: Tensor, sizes: Sequence[Size]) -> Tensor:
-    return g.sized(g.reshaped(value, sizes), sizes)
+def _reshape_to(g: Graph, value: Tensor, sizes: Sequence[Size]) -> Tensor:
+    return g.set_sizes(g.reshape_to(value, sizes), sizes)
 
 
-def _aligned(term: Term, wanted: Labels) -> list[Size]:
+def _align_sizes(term: Term, wanted: Labels) -> list[Size]:
     """Return its sizes as they broadcast against all wanted axes, without ones in front."""
     first = next((i for i, label in enumerate(wanted) if label in term.labels), len(wanted))
     return [term.size(label) if label in term.labels else 1 for label in wanted[first:]]
@@ -157,7 +157,7 @@ def tensordot(g: Graph, a: Tensor, b: Tensor, dims_self: Sequence[int], dims_oth
         of_b[j] = of_a[i]
     wanted = [x for x in of_a if x not in of_b] + [x for x in of_b if x not in of_a]
     terms = [Term(a, of_a), Term(b, of_b)]
-    first, second = (_without_ones(g, term, terms) for term in terms)
+    first, second = (_drop_ones(g, term, terms) for term in terms)
     return pair(g, first, second, wanted).value
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from ..build.dtypes import INT64
-from ..build.graph import TRANSPOSED, Graph, Tensor
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import INT64
+from ..ir.graph import TRANSPOSED, Graph, Tensor
 from ..translate.registry import translates
 
 
@@ -29,7 +29,7 @@ def grouped_mm(
 def matrices(g: Graph, weight: Tensor) -> list[Tensor]:
     """Return the matrices (k, n) of a stack (groups, k, n): views of a weight's memory, also transposed; of anything else by Gather."""
     groups = range(int(weight.sizes[0]))
-    source, order = _untransposed(weight)
+    source, order = _undo_transpose(weight)
     stack = source.weight if source.name in g.shared.initializers and order[0] == 0 else None
     if stack is None:
         return [g.Gather(weight, g.const(i, INT64), axis=0) for i in groups]
@@ -39,7 +39,7 @@ def matrices(g: Graph, weight: Tensor) -> list[Tensor]:
     return [known.get(name) or g.initializer(name, views[i]) for i, name in enumerate(names)]
 
 
-def _untransposed(weight: Tensor) -> tuple[Tensor, list[int]]:
+def _undo_transpose(weight: Tensor) -> tuple[Tensor, list[int]]:
     """Return what a Transpose made the weight of, and the order of its axes; the weight itself where none did."""
     node = weight.producer()
     source = node.inputs[0] if node is not None and node.op_type == "Transpose" else None

@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT8, UINT8
-from ..build.graph import Graph, Tensor
-from ..build.quantized import Quantized
-from ..build.tensor import Operand
 from ..compat import aten
+from ..ir.dtypes import DOUBLE, FLOAT, FLOATS, INT8, UINT8
+from ..ir.graph import Graph, Tensor
+from ..ir.quantized import Quantized
+from ..ir.tensor import Operand
 from ..translate.registry import translates
-from .quantized import Range, dequantize, grid_of_weight, inverse, known, rounded
+from .quantized import Range, dequantize, grid_of_weight, inverse, read_constant, round_to_grid
 
-BEYOND = 2.0**63  # from here on torch's whole number of steps is the least that int64 has
+FAR_SIZE = 2.0**63  # from here on torch's whole number of steps is the least that int64 has
 
 
 @dataclass(frozen=True)
@@ -36,38 +36,38 @@ def fake_quantize(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, quan
 
     A weight is stored as whole numbers. A grid that is in no type of 8 bits is Mul, Round, Add, Clip, Sub, Mul.
     """
-    return _faked(g, x, Grid(scale, zero_point, quant_min, quant_max))
+    return _quantize_on_grid(g, x, Grid(scale, zero_point, quant_min, quant_max))
 
 
 @translates(aten.fake_quantize_per_channel_affine.default)
 def fake_quantize_channels(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, axis: int, quant_min: int, quant_max: int) -> Tensor:
     """fake_quantize_per_channel_affine(x, scale, zero_point, axis, min, max) → the same with one step for each row."""
-    return _faked(g, x, Grid(scale, zero_point, quant_min, quant_max, axis % x.rank))
+    return _quantize_on_grid(g, x, Grid(scale, zero_point, quant_min, quant_max, axis % x.rank))
 
 
-def _faked(g: Graph, x: Tensor, grid: Grid) -> Tensor:
-    kind = _stored(x, grid)
+def _quantize_on_grid(g: Graph, x: Tensor, grid: Grid) -> Tensor:
+    kind = _find_storage_dtype(x, grid)
     if kind is None:
-        return _in_floats(g, x, grid)
-    step, zero = (_given(g, value, grid, dtype) for value, dtype in ((grid.scale, FLOAT), (grid.zero_point, kind)))
+        return _quantize_in_floats(g, x, grid)
+    step, zero = (_make_parameter(g, value, grid, dtype) for value, dtype in ((grid.scale, FLOAT), (grid.zero_point, kind)))
     stored = torch.int8 if kind == INT8 else torch.uint8
     weight = grid_of_weight(g, x, grid.scale, grid.zero_point, Range(grid.least, grid.most, stored), grid.axis)
     values = weight if weight is not None else _whole_numbers(g, x, step, zero, grid)
-    return dequantize(g, Quantized(g.sized(values, x.sizes), step, zero, grid.axis))
+    return dequantize(g, Quantized(g.set_sizes(values, x.sizes), step, zero, grid.axis))
 
 
 def _whole_numbers(g: Graph, x: Tensor, step: Tensor, zero: Tensor, grid: Grid) -> Tensor:
-    made = rounded(g, _steps(g, x, step, grid), zero, grid.axis)
+    made = round_to_grid(g, _steps(g, x, step, grid), zero, grid.axis)
     ends = torch.iinfo(torch.int8 if zero.dtype == INT8 else torch.uint8)
     if (grid.least, grid.most) == (ends.min, ends.max):
         return made
     return g.Clip(made, g.const(grid.least, zero.dtype), g.const(grid.most, zero.dtype))
 
 
-def _in_floats(g: Graph, x: Tensor, grid: Grid) -> Tensor:
+def _quantize_in_floats(g: Graph, x: Tensor, grid: Grid) -> Tensor:
     """Return it without whole numbers: of float64, and on a grid that no type of 8 bits has."""
     wide = DOUBLE if x.dtype == DOUBLE else FLOAT
-    step, zero = (_given(g, value, grid, FLOAT) for value in (grid.scale, grid.zero_point))
+    step, zero = (_make_parameter(g, value, grid, FLOAT) for value in (grid.scale, grid.zero_point))
     steps, offset = _steps(g, x, step, grid), g.cast(_along(g, x, zero, grid), wide)
     is_float = isinstance(grid.zero_point, Tensor) and grid.zero_point.dtype in FLOATS
     moved = g.Round(g.Add(steps, offset)) if is_float else g.Add(g.Round(steps), offset)
@@ -80,20 +80,20 @@ def _steps(g: Graph, x: Tensor, step: Tensor, grid: Grid) -> Tensor:
     """Return how many steps each element is from 0, cut off where torch's whole numbers are."""
     wide = DOUBLE if x.dtype == DOUBLE else FLOAT
     steps = g.Mul(g.cast(x, wide), g.cast(_along(g, x, inverse(g, step), grid), wide))
-    is_number = g.Not(g.IsNaN(steps)) if grid.axis is None else g.Less(steps, BEYOND)
-    return g.sized(g.Where(is_number, steps, g.const(-math.inf, wide)), x.sizes)
+    is_number = g.Not(g.IsNaN(steps)) if grid.axis is None else g.Less(steps, FAR_SIZE)
+    return g.set_sizes(g.Where(is_number, steps, g.const(-math.inf, wide)), x.sizes)
 
 
-def _stored(x: Tensor, grid: Grid) -> ir.DataType | None:
+def _find_storage_dtype(x: Tensor, grid: Grid) -> ir.DataType | None:
     """Return the type of 8 bits that has the whole grid; None where there is none, or it is no grid of whole numbers."""
     if x.dtype == DOUBLE or (isinstance(grid.zero_point, Tensor) and grid.zero_point.dtype in FLOATS):
         return None
     return next((kind for kind, least, most in ((INT8, -128, 127), (UINT8, 0, 255)) if least <= grid.least and grid.most <= most), None)
 
 
-def _given(g: Graph, value: Operand, grid: Grid, dtype: ir.DataType) -> Tensor:
+def _make_parameter(g: Graph, value: Operand, grid: Grid, dtype: ir.DataType) -> Tensor:
     """Return a step or a zero point in this type: a constant where it is known, without axes where there is one for all."""
-    settled = known(g, value)
+    settled = read_constant(g, value)
     if settled is not None:
         return g.const(settled.detach().reshape([-1] if grid.axis is not None else []), dtype)
     return g.cast(value, dtype) if grid.axis is not None else g.scalar(value, dtype)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BFLOAT16, BOOL, DOUBLE, FLOAT, FLOAT16, FLOATS, INT8, INT64, UINT8
-from ..build.graph import Graph, Tensor
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import BFLOAT16, BOOL, DOUBLE, FLOAT, FLOAT16, FLOATS, INT8, INT64, UINT8
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .float_parts import parts_of, times_power
 from .pointwise import signbit

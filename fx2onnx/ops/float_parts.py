@@ -8,9 +8,9 @@ from typing import NamedTuple
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import DOUBLE, TORCH
-from ..build.graph import Graph, Tensor
 from ..compat import aten
+from ..ir.dtypes import DOUBLE, TORCH
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 
 

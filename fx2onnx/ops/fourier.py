@@ -14,16 +14,16 @@ import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv, Min
 
-from ..build.dtypes import DOUBLE, INT64
-from ..build.graph import Graph, Tensor
-from ..build.pairs import Pair
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
-from ..translate.registry import translates, translates_pairs
+from ..ir.complex_pairs import ComplexPair
+from ..ir.dtypes import DOUBLE, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..translate.registry import translates, translates_complex
 from .complex_arithmetic import conjugate
-from .create import counted, repeated
-from .shape import permuted
+from .create import expand_scalar, make_range
+from .shape import permute_axes
 
 Matrix = tuple[Tensor, Tensor]
 WAYS = ("backward", "ortho", "forward")
@@ -37,16 +37,16 @@ def turns(g: Graph, rows: Size, columns: Size, n: Size, like: Tensor) -> Matrix:
         j, k = torch.arange(int(rows), dtype=torch.float64), torch.arange(int(columns), dtype=torch.float64)
         angles = torch.outer(j, k).remainder(max(int(n), 1)) * (TURN / max(int(n), 1))
         return g.const(angles.cos(), like.dtype), g.const(angles.sin(), like.dtype)
-    products = g.Mul(g.Reshape(counted(g, rows), [-1, 1]), g.Reshape(counted(g, columns), [1, -1]))
+    products = g.Mul(g.Reshape(make_range(g, rows), [-1, 1]), g.Reshape(make_range(g, columns), [1, -1]))
     whole = g.scalar(n, INT64)
     angles = g.Div(g.Mul(g.cast(g.Mod(products, whole), DOUBLE), TURN), g.cast(whole, DOUBLE))
     cos, sin = (g.cast(made, like.dtype) for made in (g.Cos(angles), g.Sin(angles)))
-    return g.sized(cos, (rows, columns)), g.sized(sin, (rows, columns))
+    return g.set_sizes(cos, (rows, columns)), g.set_sizes(sin, (rows, columns))
 
 
-def transformed(g: Graph, x: Any, dim: int, n: Size, *, inverse: bool, norm: str | None, bins: Size | None = None) -> Pair:
+def append_dft(g: Graph, x: Any, dim: int, n: Size, *, inverse: bool, norm: str | None, bins: Size | None = None) -> ComplexPair:
     """Return the transform along one axis of a complex or real tensor, cut or filled with zeros to `n` elements; its first `bins` alone."""
-    x = x if isinstance(x, Pair) else Pair(x, x)
+    x = x if isinstance(x, ComplexPair) else ComplexPair(x, x)
     is_real = x.imag is x.real
     rows, sizes = _within(x.sizes[dim], n), list(x.sizes)
     parts = [_last(g, _cut(g, part, dim, rows), dim) for part in ([x.real] if is_real else [x.real, x.imag])]
@@ -54,15 +54,15 @@ def transformed(g: Graph, x: Any, dim: int, n: Size, *, inverse: bool, norm: str
     sizes[dim] = n if bins is None else bins
     by_cos, by_sin = [g.MatMul(part, cos) for part in parts], [g.MatMul(part, sin) for part in parts]
     if is_real:
-        made = Pair(by_cos[0], by_sin[0] if inverse else g.Neg(by_sin[0]))
+        made = ComplexPair(by_cos[0], by_sin[0] if inverse else g.Neg(by_sin[0]))
     elif inverse:
-        made = Pair(g.Sub(by_cos[0], by_sin[1]), g.Add(by_cos[1], by_sin[0]))
+        made = ComplexPair(g.Sub(by_cos[0], by_sin[1]), g.Add(by_cos[1], by_sin[0]))
     else:
-        made = Pair(g.Add(by_cos[0], by_sin[1]), g.Sub(by_cos[1], by_sin[0]))
-    return made.map(lambda part: _scaled(g, _back(g, part, dim, sizes), n, inverse, norm))
+        made = ComplexPair(g.Add(by_cos[0], by_sin[1]), g.Sub(by_cos[1], by_sin[0]))
+    return made.map(lambda part: _apply_norm(g, _back(g, part, dim, sizes), n, inverse, norm))
 
 
-def back_to_real(g: Graph, z: Pair, dim: int, n: Size, norm: str | None) -> Tensor:
+def back_to_real(g: Graph, z: ComplexPair, dim: int, n: Size, norm: str | None) -> Tensor:
     """Return the inverse transform of half the frequencies, whose mirror image is the other half: `n` real numbers along one axis."""
     half = n // 2 if isinstance(n, int) else FloorDiv(n, 2)
     rows, sizes = _within(z.sizes[dim], half + 1), list(z.sizes)
@@ -71,12 +71,12 @@ def back_to_real(g: Graph, z: Pair, dim: int, n: Size, norm: str | None) -> Tens
     twice = _counted_twice(g, rows, n, real)
     cos, sin = turns(g, rows, n, n, real)
     made = g.Sub(g.MatMul(g.Mul(real, twice), cos), g.MatMul(g.Mul(imag, twice), sin))
-    return _scaled(g, _back(g, made, dim, sizes), n, True, norm)
+    return _apply_norm(g, _back(g, made, dim, sizes), n, True, norm)
 
 
 def _counted_twice(g: Graph, rows: Size, n: Size, like: Tensor) -> Tensor:
     """How often each frequency counts, (rows,): all but the first, and the last of an even number, stand for their mirror image, too."""
-    k = counted(g, rows)
+    k = make_range(g, rows)
     alone = g.Or(g.Equal(k, 0), g.Equal(g.Mul(k, 2), g.scalar(n, INT64)))
     return g.Where(alone, g.scalar(1.0, like.dtype), g.scalar(2.0, like.dtype))
 
@@ -94,23 +94,23 @@ def _cut(g: Graph, x: Tensor, dim: int, rows: Size) -> Tensor:
         return x
     sizes = list(x.sizes)
     sizes[dim] = rows
-    return g.sized(g.Slice(x, [0], [rows], [dim % x.rank]), sizes)
+    return g.set_sizes(g.Slice(x, [0], [rows], [dim % x.rank]), sizes)
 
 
 def _last(g: Graph, x: Tensor, dim: int) -> Tensor:
     order = [i for i in range(x.rank) if i != dim % x.rank]
-    return permuted(g, x, [*order, dim % x.rank])
+    return permute_axes(g, x, [*order, dim % x.rank])
 
 
 def _back(g: Graph, x: Tensor, dim: int, sizes: Sequence[Size]) -> Tensor:
     rank, dim = len(sizes), dim % len(sizes)
     order = list(range(rank - 1))
     order.insert(dim, rank - 1)
-    known = g.sized(x, [*(size for i, size in enumerate(sizes) if i != dim), sizes[dim]])
-    return permuted(g, known, order)
+    known = g.set_sizes(x, [*(size for i, size in enumerate(sizes) if i != dim), sizes[dim]])
+    return permute_axes(g, known, order)
 
 
-def _scaled(g: Graph, x: Tensor, n: Size, inverse: bool, norm: str | None) -> Tensor:
+def _apply_norm(g: Graph, x: Tensor, n: Size, inverse: bool, norm: str | None) -> Tensor:
     way = norm or "backward"
     if way not in WAYS:
         raise Untranslated(f"norm={norm!r} is not supported")
@@ -121,7 +121,7 @@ def _scaled(g: Graph, x: Tensor, n: Size, inverse: bool, norm: str | None) -> Te
     else:
         whole = g.cast(g.scalar(n, INT64), DOUBLE)
         made = g.Div(x, g.cast(g.Sqrt(whole) if way == "ortho" else whole, x.dtype))
-    return g.sized(made, x.sizes)
+    return g.set_sizes(made, x.sizes)
 
 
 def _dims(x: Any, s: Sequence[Size] | None, dim: Sequence[int] | int | None) -> list[int]:
@@ -134,7 +134,7 @@ def _dims(x: Any, s: Sequence[Size] | None, dim: Sequence[int] | int | None) -> 
 
 def _floating(g: Graph, x: Any) -> Any:
     """Integers as floats of the default dtype, whose transform it is."""
-    return x if isinstance(x, Pair) else g.cast(x, _real_dtype(g))
+    return x if isinstance(x, ComplexPair) else g.cast(x, _real_dtype(g))
 
 
 def _real_dtype(g: Graph) -> torch.dtype:
@@ -142,75 +142,75 @@ def _real_dtype(g: Graph) -> torch.dtype:
     return dtype.to_real() if dtype.is_complex else dtype
 
 
-@translates_pairs(aten.fft_fft.default, aten.fft_ifft.default)
-def fft(g: Graph, x: Any, n: Size | None = None, dim: int = -1, norm: str | None = None) -> Pair:
+@translates_complex(aten.fft_fft.default, aten.fft_ifft.default)
+def fft(g: Graph, x: Any, n: Size | None = None, dim: int = -1, norm: str | None = None) -> ComplexPair:
     """fft(x, n, dim, norm), ifft(x, n, dim, norm) → MatMul with cosines and sines."""
-    return transformed(g, _floating(g, x), dim, g.sizes[dim], inverse="ifft" in g.overload._opname, norm=norm)
+    return append_dft(g, _floating(g, x), dim, g.sizes[dim], inverse="ifft" in g.overload._opname, norm=norm)
 
 
-@translates_pairs(aten.fft_rfft.default)
-def rfft(g: Graph, x: Tensor, n: Size | None = None, dim: int = -1, norm: str | None = None) -> Pair:
+@translates_complex(aten.fft_rfft.default)
+def rfft(g: Graph, x: Tensor, n: Size | None = None, dim: int = -1, norm: str | None = None) -> ComplexPair:
     """rfft(x, n, dim, norm) → MatMul with cosines and sines, as many as half the frequencies."""
-    return transformed(g, _floating(g, x), dim, x.sizes[dim] if n is None else n, inverse=False, norm=norm, bins=g.sizes[dim])
+    return append_dft(g, _floating(g, x), dim, x.sizes[dim] if n is None else n, inverse=False, norm=norm, bins=g.sizes[dim])
 
 
-def _as_complex(g: Graph, z: Any) -> Pair:
+def _make_complex(g: Graph, z: Any) -> ComplexPair:
     """A real tensor, which these take for complex numbers, in the dtype of the result."""
-    if isinstance(z, Pair):
+    if isinstance(z, ComplexPair):
         return z
     real = g.cast(z, g.dtype)
-    return Pair(real, repeated(g, real.sizes, 0, real.dtype))
+    return ComplexPair(real, expand_scalar(g, real.sizes, 0, real.dtype))
 
 
 @translates(aten.fft_irfft.default)
-@translates_pairs(aten.fft_irfft.default)
+@translates_complex(aten.fft_irfft.default)
 def irfft(g: Graph, z: Any, n: Size | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """irfft(z, n, dim, norm) → MatMul of both parts, of which all but the ends count twice."""
-    return back_to_real(g, _as_complex(g, z), dim, g.sizes[dim], norm)
+    return back_to_real(g, _make_complex(g, z), dim, g.sizes[dim], norm)
 
 
 @translates(aten.fft_hfft.default)
-@translates_pairs(aten.fft_hfft.default)
+@translates_complex(aten.fft_hfft.default)
 def hfft(g: Graph, z: Any, n: Size | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
     """hfft(z, n, dim, norm) → irfft of the conjugate, scaled the other way."""
-    return back_to_real(g, conjugate(g, _as_complex(g, z)), dim, g.sizes[dim], OTHER_WAY[norm or "backward"])
+    return back_to_real(g, conjugate(g, _make_complex(g, z)), dim, g.sizes[dim], OTHER_WAY[norm or "backward"])
 
 
-@translates_pairs(aten.fft_ihfft.default)
-def ihfft(g: Graph, x: Tensor, n: Size | None = None, dim: int = -1, norm: str | None = None) -> Pair:
+@translates_complex(aten.fft_ihfft.default)
+def ihfft(g: Graph, x: Tensor, n: Size | None = None, dim: int = -1, norm: str | None = None) -> ComplexPair:
     """ihfft(x, n, dim, norm) → the conjugate of rfft, scaled the other way."""
     return conjugate(g, rfft(g, x, n, dim, OTHER_WAY[norm or "backward"]))
 
 
-@translates_pairs(aten.fft_fft2.default, aten.fft_ifft2.default, aten.fft_fftn.default, aten.fft_ifftn.default)
-def fftn(g: Graph, x: Any, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> Pair:
+@translates_complex(aten.fft_fft2.default, aten.fft_ifft2.default, aten.fft_fftn.default, aten.fft_ifftn.default)
+def fftn(g: Graph, x: Any, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> ComplexPair:
     """fft2(x, s, dim, norm), fftn(x, s, dim, norm), and back by ifft2, ifftn → fft along each axis."""
     inverse, dim = "_ifft" in g.overload._opname, _default_dim(g, dim)
     for axis in _dims(x, s, dim)[::-1]:
-        x = transformed(g, _floating(g, x), axis, g.sizes[axis], inverse=inverse, norm=norm)
-    made: Pair = x
+        x = append_dft(g, _floating(g, x), axis, g.sizes[axis], inverse=inverse, norm=norm)
+    made: ComplexPair = x
     return made
 
 
-@translates_pairs(aten.fft_rfft2.default, aten.fft_rfftn.default)
-def rfftn(g: Graph, x: Tensor, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> Pair:
+@translates_complex(aten.fft_rfft2.default, aten.fft_rfftn.default)
+def rfftn(g: Graph, x: Tensor, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> ComplexPair:
     """rfft2(x, s, dim, norm), rfftn(x, s, dim, norm) → rfft along the last of the axes, fft along the others."""
     *others, last = _dims(x, s, _default_dim(g, dim))
     n = x.sizes[last] if s is None or s[-1] == -1 else s[-1]
-    made = transformed(g, _floating(g, x), last, n, inverse=False, norm=norm, bins=g.sizes[last])
+    made = append_dft(g, _floating(g, x), last, n, inverse=False, norm=norm, bins=g.sizes[last])
     for axis in others[::-1]:
-        made = transformed(g, made, axis, g.sizes[axis], inverse=False, norm=norm)
+        made = append_dft(g, made, axis, g.sizes[axis], inverse=False, norm=norm)
     return made
 
 
 @translates(aten.fft_irfft2.default, aten.fft_irfftn.default)
-@translates_pairs(aten.fft_irfft2.default, aten.fft_irfftn.default)
+@translates_complex(aten.fft_irfft2.default, aten.fft_irfftn.default)
 def irfftn(g: Graph, z: Any, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
     """irfft2(z, s, dim, norm), irfftn(z, s, dim, norm) → ifft along all axes but the last, irfft along that."""
     *others, last = _dims(z, s, _default_dim(g, dim))
-    z = _as_complex(g, z)
+    z = _make_complex(g, z)
     for axis in others:
-        z = transformed(g, z, axis, g.sizes[axis], inverse=True, norm=norm)
+        z = append_dft(g, z, axis, g.sizes[axis], inverse=True, norm=norm)
     return back_to_real(g, z, last, g.sizes[last], norm)
 
 
@@ -224,25 +224,25 @@ def fftfreq(g: Graph, n: int, d: float = 1.0, dtype: torch.dtype | None = None) 
     return g.const(g.overload(n, d, dtype=torch.float64), g.dtype)
 
 
-@translates_pairs(aten._fft_c2c.default)
-def c2c(g: Graph, z: Pair, dim: Sequence[int], normalization: int, forward: bool) -> Pair:
+@translates_complex(aten._fft_c2c.default)
+def c2c(g: Graph, z: ComplexPair, dim: Sequence[int], normalization: int, forward: bool) -> ComplexPair:
     """_fft_c2c(z, dim, normalization, forward) → MatMul with cosines and sines, along each axis."""
     for axis in dim:
-        z = transformed(g, z, axis, z.sizes[axis], inverse=not forward, norm=_norm_of(normalization, not forward))
+        z = append_dft(g, z, axis, z.sizes[axis], inverse=not forward, norm=_norm_of(normalization, not forward))
     return z
 
 
-@translates_pairs(aten._fft_r2c.default)
-def r2c(g: Graph, x: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> Pair:
+@translates_complex(aten._fft_r2c.default)
+def r2c(g: Graph, x: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> ComplexPair:
     """_fft_r2c(x, dim, normalization, onesided) → MatMul with cosines and sines, along each axis; half of those of the last."""
     *others, last = dim
     norm = _norm_of(normalization, False)
-    made = transformed(g, x, last, x.sizes[last], inverse=False, norm=norm, bins=g.sizes[last])
+    made = append_dft(g, x, last, x.sizes[last], inverse=False, norm=norm, bins=g.sizes[last])
     return c2c(g, made, others, normalization, True)
 
 
-@translates_pairs(aten._fft_c2r.default)
-def c2r(g: Graph, z: Pair, dim: Sequence[int], normalization: int, last_dim_size: Size) -> Tensor:
+@translates_complex(aten._fft_c2r.default)
+def c2r(g: Graph, z: ComplexPair, dim: Sequence[int], normalization: int, last_dim_size: Size) -> Tensor:
     """_fft_c2r(z, dim, normalization, size) → MatMul of both parts along the last axis, after the others."""
     *others, last = dim
     return back_to_real(g, c2c(g, z, others, normalization, False), last, last_dim_size, _norm_of(normalization, True))

@@ -7,19 +7,19 @@ from typing import Any
 
 import torch
 
-from ..build.dtypes import FLOAT
-from ..build.graph import Graph, Tensor
-from ..build.pairs import Pair
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
-from ..translate.registry import translates_pairs
+from ..ir.complex_pairs import ComplexPair
+from ..ir.dtypes import FLOAT
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..translate.registry import translates_complex
 from .complex_parts import view_as_real
 
 
 def _window(g: Graph, window: Any, n_fft: int, win_length: int | None) -> Tensor | None:
     """The window in the middle of as many elements as a frame has; None where it is 1 everywhere."""
-    if isinstance(window, Pair):
+    if isinstance(window, ComplexPair):
         raise Untranslated("a complex window is not supported")
     shorter = n_fft if win_length is None else win_length
     if window is None:
@@ -36,7 +36,7 @@ def _waves(n_fft: int, bins: int) -> tuple[torch.Tensor, torch.Tensor]:
     return angles.cos(), angles.sin()
 
 
-@translates_pairs(aten.stft.default)
+@translates_complex(aten.stft.default)
 def stft(
     g: Graph,
     x: Any,
@@ -50,7 +50,7 @@ def stft(
     align_to_window: bool | None = None,
 ) -> Any:
     """stft(x, n_fft, hop, win, window, …) → Conv, whose kernels are the waves times the window."""
-    if isinstance(x, Pair) or align_to_window:
+    if isinstance(x, ComplexPair) or align_to_window:
         raise Untranslated("complex input and align_to_window are not supported")
     bins = n_fft // 2 + 1 if onesided is not False else n_fft
     cos, sin = _waves(n_fft, bins)
@@ -62,14 +62,14 @@ def stft(
     if normalized:
         both = g.Mul(both, 1 / math.sqrt(n_fft))
     real, imag = g.op("Split", both if x.rank == 2 else g.Squeeze(both, [0]), outputs=2, axis=-2, num_outputs=2)
-    made = Pair(real, imag)
+    made = ComplexPair(real, imag)
     return made if g.result().dtype.is_complex else view_as_real(g, made)
 
 
-@translates_pairs(aten.istft.default)
+@translates_complex(aten.istft.default)
 def istft(
     g: Graph,
-    z: Pair,
+    z: ComplexPair,
     n_fft: int,
     hop_length: int | None = None,
     win_length: int | None = None,
@@ -86,7 +86,7 @@ def istft(
     hop, dtype = hop_length or n_fft // 4, z.real.dtype
     waves, squared = _waves_back(g, n_fft, _window(g, window, n_fft, win_length), dtype)
     if z.sizes[-2] != n_fft // 2 + 1:  # torch takes half of both sides, too
-        z = z.map(lambda part: g.sized(g.Slice(part, [0], [n_fft // 2 + 1], [-2]), z.sizes))
+        z = z.map(lambda part: g.set_sizes(g.Slice(part, [0], [n_fft // 2 + 1], [-2]), z.sizes))
     both = g.Concat(z.real, z.imag, axis=-2)  # (…, 2·bins, frames)
     both = both if z.rank == 3 else g.Unsqueeze(both, [0])
     signal = g.ConvTranspose(both, waves, strides=[hop])  # (batch, 1, (frames - 1)·hop + n_fft)

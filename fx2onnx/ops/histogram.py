@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..build.dtypes import BOOL, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import repeated, spaced
+from .create import expand_scalar, make_linspace
 from .index import numel
 from .pointwise import where
-from .scatter import written
+from .scatter import append_scatter
 from .shape import END
 
 
@@ -24,13 +24,13 @@ def histogram(
     """histogram(x, bins, range?, weight?, density) → the edges by linspace, comparisons with each, ScatterElements that adds."""
     rows = _rows(g, x, 1)
     edges = _edges(g, rows, [bins], range)
-    return [_counted(g, rows, edges, weight, density), edges[0]]
+    return [_count_bins(g, rows, edges, weight, density), edges[0]]
 
 
 @translates(aten.histogram.bins_tensor)
 def histogram_of_edges(g: Graph, x: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False) -> list[Tensor]:
     """histogram(x, edges, weight?, density) → comparisons with each edge, ScatterElements that adds."""
-    return [_counted(g, _rows(g, x, 1), [bins], weight, density), bins]
+    return [_count_bins(g, _rows(g, x, 1), [bins], weight, density), bins]
 
 
 @translates(aten._histogramdd_bin_edges.default)
@@ -47,19 +47,19 @@ def histogramdd_of_counts(
 ) -> Tensor:
     """_histogramdd_from_bin_cts(x, bins, range?, weight?, density) → as histogram, of all columns together."""
     rows = _rows(g, x, x.sizes[-1])
-    return _counted(g, rows, _edges(g, rows, bins, range), weight, density)
+    return _count_bins(g, rows, _edges(g, rows, bins, range), weight, density)
 
 
 @translates(aten._histogramdd_from_bin_tensors.default)
 def histogramdd_of_edges(g: Graph, x: Tensor, bins: Sequence[Tensor], *, weight: Tensor | None = None, density: bool = False) -> Tensor:
     """_histogramdd_from_bin_tensors(x, edges, weight?, density) → as histogram, of all columns together."""
-    return _counted(g, _rows(g, x, x.sizes[-1]), bins, weight, density)
+    return _count_bins(g, _rows(g, x, x.sizes[-1]), bins, weight, density)
 
 
 def _rows(g: Graph, x: Tensor, columns: Size) -> Tensor:
     """The elements as points of so many coordinates, (points, columns)."""
     points = numel(x.sizes) if columns == 1 else numel(x.sizes[:-1])
-    return g.sized(g.reshaped(x, (points, columns)), (points, columns))
+    return g.set_sizes(g.reshape_to(x, (points, columns)), (points, columns))
 
 
 def _edges(g: Graph, x: Tensor, bins: Sequence[int], range: Sequence[float] | None) -> list[Tensor]:
@@ -71,8 +71,8 @@ def _edges(g: Graph, x: Tensor, bins: Sequence[int], range: Sequence[float] | No
         else:
             low, high = (g.const(range[2 * column + end], x.dtype) for end in (0, 1))
         same = g.Mul(g.cast(g.Equal(low, high), x.dtype), 0.5)
-        edges = spaced(g, g.Sub(low, same), g.Add(high, same), count + 1, x.dtype)
-        made.append(g.sized(edges, (count + 1,)))
+        edges = make_linspace(g, g.Sub(low, same), g.Add(high, same), count + 1, x.dtype)
+        made.append(g.set_sizes(edges, (count + 1,)))
     return made
 
 
@@ -85,7 +85,7 @@ def _ends(g: Graph, x: Tensor) -> tuple[Tensor, Tensor]:
     return where(g, g.IsInf(least), 0, least), where(g, g.IsInf(most), 1, most)
 
 
-def _counted(g: Graph, x: Tensor, edges: Sequence[Tensor], weight: Tensor | None, density: bool) -> Tensor:
+def _count_bins(g: Graph, x: Tensor, edges: Sequence[Tensor], weight: Tensor | None, density: bool) -> Tensor:
     sizes = [edge.sizes[0] - 1 for edge in edges]
     place, inside = g.const(0, INT64), g.const(True, BOOL)
     for column, edge in enumerate(edges):
@@ -93,12 +93,12 @@ def _counted(g: Graph, x: Tensor, edges: Sequence[Tensor], weight: Tensor | None
         place = g.Add(g.Mul(place, g.scalar(sizes[column], INT64)), at)
         inside = g.And(inside, within)
     points = (x.sizes[0],)
-    weights = repeated(g, points, 1.0, x.dtype) if weight is None else g.reshaped(g.cast(weight, x.dtype), points)
+    weights = expand_scalar(g, points, 1.0, x.dtype) if weight is None else g.reshape_to(g.cast(weight, x.dtype), points)
     weights = where(g, inside, weights, 0)
-    zeros = repeated(g, [numel(sizes)], 0.0, x.dtype)
-    made = written(g, "ScatterElements", zeros, where(g, inside, place, 0), weights, "add", axis=0)
-    made = g.sized(g.reshaped(made, sizes), sizes)
-    return _as_density(g, made, edges) if density else made
+    zeros = expand_scalar(g, [numel(sizes)], 0.0, x.dtype)
+    made = append_scatter(g, "ScatterElements", zeros, where(g, inside, place, 0), weights, "add", axis=0)
+    made = g.set_sizes(g.reshape_to(made, sizes), sizes)
+    return _normalise_density(g, made, edges) if density else made
 
 
 def _bin_of(g: Graph, x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
@@ -110,7 +110,7 @@ def _bin_of(g: Graph, x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
     return number, g.And(g.GreaterOrEqual(number, 0), g.LessOrEqual(x, last))
 
 
-def _as_density(g: Graph, counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
+def _normalise_density(g: Graph, counts: Tensor, edges: Sequence[Tensor]) -> Tensor:
     made = g.Div(counts, g.ReduceSum(counts, keepdims=0))
     for axis, edge in enumerate(edges):
         widths = g.Sub(g.Slice(edge, [1], [END], [0]), g.Slice(edge, [0], [-1], [0]))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from ..build.dtypes import BOOL, DOUBLE
-from ..build.graph import Graph, Tensor
-from ..build.routines import repeated_while
 from ..compat import aten
+from ..ir.dtypes import BOOL, DOUBLE
+from ..ir.graph import Graph, Tensor
+from ..lower.local_functions import append_while_loop
 from ..translate.registry import translates
 from .pointwise import where
 from .special import log_gamma
@@ -40,11 +40,11 @@ def _parts(g: Graph, a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     upper = g.Mul(_factor(g, a_far, x_far), _fraction(g, a_far, x_far))
     by_series, by_fraction = (lower, g.Sub(1, lower)), (g.Sub(1, upper), upper)
     values = (g.Where(near, one, other) for one, other in zip(by_series, by_fraction, strict=True))
-    made = [_with_ends(g, a, x, value, beyond) for value, beyond in zip(values, (1, 0), strict=True)]
+    made = [_handle_ends(g, a, x, value, beyond) for value, beyond in zip(values, (1, 0), strict=True)]
     return made[0], made[1]
 
 
-def _with_ends(g: Graph, a: Tensor, x: Tensor, value: Tensor, beyond: int) -> Tensor:
+def _handle_ends(g: Graph, a: Tensor, x: Tensor, value: Tensor, beyond: int) -> Tensor:
     """Return what a function is at the ends of its domain, where it is `beyond` for an infinite x, and NaN outside."""
     value = where(g, g.IsNaN(g.Add(a, x)), torch.nan, value)
     value = where(g, g.IsInf(x), beyond, value)
@@ -69,7 +69,7 @@ def _series(g: Graph, a: Tensor, x: Tensor) -> Tensor:
         return [_any(t, t.Greater(term, t.Mul(total, ENOUGH))), term, total]
 
     first = g.Reciprocal(a)
-    return repeated_while(g, g.const(TURNS, torch.int64), [first, first], step)[1]
+    return append_while_loop(g, g.const(TURNS, torch.int64), [first, first], step)[1]
 
 
 def _fraction(g: Graph, a: Tensor, x: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ def _fraction(g: Graph, a: Tensor, x: Tensor) -> Tensor:
 
     first = g.Reciprocal(_not_zero(g, g.Add(g.Sub(x, a), 1)))
     start = g.Expand(g.const(1 / TINY, DOUBLE), g.Shape(x))
-    return repeated_while(g, g.const(TURNS, torch.int64), [start, first, first], step)[2]
+    return append_while_loop(g, g.const(TURNS, torch.int64), [start, first, first], step)[2]
 
 
 def _not_zero(g: Graph, x: Tensor) -> Tensor:

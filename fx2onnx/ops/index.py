@@ -9,14 +9,14 @@ from typing import TypeGuard
 import onnx_ir as ir
 import sympy
 
-from ..build.dtypes import BOOL, FLOAT, INT32, INT64, UINT8
-from ..build.graph import Graph, Tensor
-from ..build.matching import made_by, number, whole_numbers
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOAT, INT32, INT64, UINT8
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..passes.graph_patterns import number, producer_of, whole_numbers
 from ..translate.registry import translates
-from .create import filled
-from .shape import END, expanded, inverse, permuted
+from .create import make_full
+from .shape import END, expand_to, inverse, permute_axes
 
 INDEX_TYPES = (INT32, INT64)
 SEEN_BY_NONZERO = (BOOL, FLOAT, INT32, INT64, UINT8)
@@ -112,7 +112,7 @@ class Positions:
 def _rows(g: Graph, mask: Tensor, axis: int) -> list[Tensor]:
     """Return the positions along each axis at which a mask is true: for each a vector (number of true,)."""
     found, count = true_at(g, mask), sympy.Symbol(f"true in {mask.name}")
-    return [g.sized(g.Gather(found, g.const(i, INT64), axis=0), (count,)) for i in range(mask.rank)]
+    return [g.set_sizes(g.Gather(found, g.const(i, INT64), axis=0), (count,)) for i in range(mask.rank)]
 
 
 def _comes_of_mask(index: Tensor) -> bool:
@@ -121,9 +121,9 @@ def _comes_of_mask(index: Tensor) -> bool:
 
 def counted_along(index: ir.Value | None) -> list[bool]:
     """Return for each axis whether the positions are 0, 1, 2, … along it, as Range and Unsqueeze made them; nothing of other tensors."""
-    if (made := made_by(index, "Range")) is not None:
+    if (made := producer_of(index, "Range")) is not None:
         return [True] if number(made.inputs[0]) == 0 and number(made.inputs[2]) == 1 else []
-    made = made_by(index, "Unsqueeze")
+    made = producer_of(index, "Unsqueeze")
     inner, added = (counted_along(made.inputs[0]), whole_numbers(made.inputs[1])) if made is not None else ([], None)
     if not inner or added is None:
         return []
@@ -146,39 +146,39 @@ def index(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     Positions 0, 1, … of whole axes, as a mask is written by its rows and columns, only move them: Transpose and Unsqueeze.
     """
     if mask := sole_mask(x, indices):
-        return _masked(g, x, *mask)
+        return _compress(g, x, *mask)
     at = Positions(g, x, indices)
     if (columns := at.whole_axes(x)) is not None:
         return _laid_out(g, x, at, columns)
     if len(at.axes) == 1:
         return g.Gather(x, at.tensors[0], axis=at.axes[0])
-    picked = g.GatherND(permuted(g, x, at.axes + at.rest), at.matrix(g))
-    return permuted(g, picked, at.result_order())
+    picked = g.GatherND(permute_axes(g, x, at.axes + at.rest), at.matrix(g))
+    return permute_axes(g, picked, at.result_order())
 
 
 def _laid_out(g: Graph, x: Tensor, at: Positions, columns: Sequence[int]) -> Tensor:
     """Append Transpose and Unsqueeze, which put each indexed axis of x at the axis of `shape` along which its positions count."""
     n = len(at.before)
-    moved = permuted(g, x, [*at.before, *(axis for _, axis in sorted(zip(columns, at.axes, strict=True))), *at.rest[n:]])
+    moved = permute_axes(g, x, [*at.before, *(axis for _, axis in sorted(zip(columns, at.axes, strict=True))), *at.rest[n:]])
     added = [n + i for i in range(at.rank) if i not in columns]
     return g.Unsqueeze(moved, added) if added else moved
 
 
-def _masked(g: Graph, x: Tensor, axis: int, mask: Tensor) -> Tensor:
+def _compress(g: Graph, x: Tensor, axis: int, mask: Tensor) -> Tensor:
     """Append Compress along the axes from `axis` on that the mask spans, made one: (…, number of true, …)."""
-    mask, spanned = g.sized(g.cast(mask, BOOL), mask.sizes), numel(mask.sizes)
-    flat = g.reshaped(mask, (spanned,))
+    mask, spanned = g.set_sizes(g.cast(mask, BOOL), mask.sizes), numel(mask.sizes)
+    flat = g.reshape_to(mask, (spanned,))
     if mask.rank == x.rank > 0:
         return g.Compress(x, flat)
     merged = (*x.sizes[:axis], spanned, *x.sizes[axis + mask.rank :])
-    return g.Compress(g.reshaped(x, merged), flat, axis=axis)
+    return g.Compress(g.reshape_to(x, merged), flat, axis=axis)
 
 
 @translates(aten.masked_select.default)
 def masked_select(g: Graph, x: Tensor, mask: Tensor) -> Tensor:
     """masked_select(x, mask) → Expand both to common sizes, and Compress."""
     sizes = broadcast_sizes([x, mask])
-    return _masked(g, expanded(g, x, sizes), 0, expanded(g, mask, sizes))
+    return _compress(g, expand_to(g, x, sizes), 0, expand_to(g, mask, sizes))
 
 
 @translates(aten.index_select.default)
@@ -191,9 +191,9 @@ def index_select(g: Graph, x: Tensor, dim: int, index: Tensor) -> Tensor:
     return g.Gather(x, index if index.rank else g.Unsqueeze(index, [0]), axis=dim)
 
 
-def with_axis(g: Graph, x: Tensor) -> Tensor:
+def ensure_axis(g: Graph, x: Tensor) -> Tensor:
     """Return the tensor, with one axis where it has none."""
-    return x if x.rank else g.sized(g.Unsqueeze(x, [0]), (1,))
+    return x if x.rank else g.set_sizes(g.Unsqueeze(x, [0]), (1,))
 
 
 @translates(aten.gather.default)
@@ -201,8 +201,8 @@ def gather(g: Graph, x: Tensor, dim: int, index: Tensor, sparse_grad: bool = Fal
     """gather(x, dim, index) → GatherElements."""
     # x and index have equally many axes; the result has the sizes of index
     if 0 in index.sizes:
-        return filled(g, g.sizes, 0, x.dtype)
-    made = g.GatherElements(with_axis(g, x), positions(g, with_axis(g, index)), axis=dim)
+        return make_full(g, g.sizes, 0, x.dtype)
+    made = g.GatherElements(ensure_axis(g, x), positions(g, ensure_axis(g, index)), axis=dim)
     return made if index.rank else g.Squeeze(made, [0])
 
 
@@ -210,17 +210,17 @@ def gather(g: Graph, x: Tensor, dim: int, index: Tensor, sparse_grad: bool = Fal
 def take_along_dim(g: Graph, x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
     """take_along_dim(x, indices, dim) → GatherElements, of both expanded along the other axes."""
     if dim is None:
-        return g.Gather(g.reshaped(x, (numel(x.sizes),)), g.reshaped(positions(g, indices), (numel(indices.sizes),)), axis=0)
+        return g.Gather(g.reshape_to(x, (numel(x.sizes),)), g.reshape_to(positions(g, indices), (numel(indices.sizes),)), axis=0)
     axis = dim % x.rank
     common = broadcast_sizes([x, indices])
-    data, index = (expanded(g, t, [*common[:axis], t.sizes[axis], *common[axis + 1 :]]) for t in (x, indices))
+    data, index = (expand_to(g, t, [*common[:axis], t.sizes[axis], *common[axis + 1 :]]) for t in (x, indices))
     return g.GatherElements(data, positions(g, index), axis=axis)
 
 
 @translates(aten.take.default)
 def take(g: Graph, x: Tensor, index: Tensor) -> Tensor:
     """take(x, index) → Gather of all elements in their order."""
-    return g.Gather(g.reshaped(x, (numel(x.sizes),)), positions(g, index), axis=0)
+    return g.Gather(g.reshape_to(x, (numel(x.sizes),)), positions(g, index), axis=0)
 
 
 @translates(aten.embedding.default)
@@ -237,14 +237,14 @@ def nonzero(g: Graph, x: Tensor) -> Tensor:
     """nonzero(x) → NonZero and Transpose."""
     # the result is (number other than 0, axes of x)
     if x.rank == 0:
-        return g.Slice(g.Transpose(true_at(g, with_axis(g, x)), perm=[1, 0]), [0], [0], [1])
+        return g.Slice(g.Transpose(true_at(g, ensure_axis(g, x)), perm=[1, 0]), [0], [0], [1])
     return g.Transpose(true_at(g, x), perm=[1, 0])
 
 
 @translates(aten.nonzero_numpy.default, aten.where.default)
 def nonzero_by_axis(g: Graph, x: Tensor) -> list[Tensor]:
     """nonzero_numpy(x), where(x) → NonZero, and a Gather for each axis."""
-    x = with_axis(g, x)
+    x = ensure_axis(g, x)
     found = true_at(g, x)
     return [g.Gather(found, g.const(i, INT64), axis=0) for i in range(x.rank)]
 
@@ -253,7 +253,7 @@ def nonzero_by_axis(g: Graph, x: Tensor) -> list[Tensor]:
 def nonzero_static(g: Graph, x: Tensor, size: Size, fill_value: int = -1) -> Tensor:
     """nonzero_static(x, size, fill_value) → NonZero and Transpose, with rows of the fill value after, cut to the size."""
     found = nonzero(g, x)
-    rest = filled(g, [size, x.rank], fill_value, INT64)
+    rest = make_full(g, [size, x.rank], fill_value, INT64)
     return g.Slice(g.Concat(found, rest, axis=0), [0], [size], [0])
 
 
@@ -267,6 +267,6 @@ def diff(g: Graph, x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None 
     return x
 
 
-def restored(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
+def restore_axes(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
     """Return the tensor with its axes back from this order."""
-    return permuted(g, x, inverse(order))
+    return permute_axes(g, x, inverse(order))

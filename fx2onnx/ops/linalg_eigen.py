@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from ..build import matrix_jacobi as routines
-from ..build.dtypes import DOUBLE
-from ..build.graph import Graph, Tensor
-from ..build.matrices import diagonal_of, flat, unflat
-from ..build.routines import called
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE
+from ..ir.graph import Graph, Tensor
+from ..lower.local_functions import call_local_function
 from ..translate.registry import translates
-from .linalg_lu import shortest, turned
+from .linalg import jacobi as routines
+from .linalg.matrices import diagonal_of, flat, unflat
+from .linalg_lu import shortest, transpose_matrices
 from .linalg_qr import orthogonal, reflections
 
 
 @translates(aten.linalg_eigh.default)
 def eigh(g: Graph, x: Tensor, UPLO: str = "L") -> list[Tensor]:
     """linalg_eigh(A, UPLO) → the function `eigh`: Jacobi's rotations in two Loops."""
-    values, vectors = called(g, "eigh", routines.eigh, flat(g, _double(g, turned(g, x) if UPLO.upper() == "U" else x)))
+    values, vectors = call_local_function(
+        g, "eigh", routines.eigh, flat(g, _double(g, transpose_matrices(g, x) if UPLO.upper() == "U" else x))
+    )
     return [unflat(g, values, x.sizes[:-1]), unflat(g, vectors, x.sizes)]
 
 
 def _double(g: Graph, x: Tensor) -> Tensor:
     """In float64, since some thousand rotations of float32 leave 1e-3 at 64 columns."""
-    return g.sized(g.cast(x, DOUBLE), x.sizes)
+    return g.set_sizes(g.cast(x, DOUBLE), x.sizes)
 
 
 @translates(aten.linalg_svd.default)
@@ -33,12 +35,12 @@ def svd(g: Graph, x: Tensor, full_matrices: bool = True, *, driver: str | None =
     if not (isinstance(m, int) and isinstance(n, int)) and m != n:
         raise Untranslated("it is unknown which of two dynamic dimensions is larger: make them constant, or give them the same name")
     wide = m != n and m < n
-    tall = turned(g, x) if wide else x
+    tall = transpose_matrices(g, x) if wide else x
     made = _tall(g, flat(g, _double(g, tall)), full_matrices)
     left, values, right = (unflat(g, part, (*batch, *part.sizes[1:])) for part in made)
     if wide:
         left, right = right, left
-    return [left, values, turned(g, right)]
+    return [left, values, transpose_matrices(g, right)]
 
 
 @translates(aten.svd.default)
@@ -46,7 +48,7 @@ def svd_with_v(g: Graph, x: Tensor, some: bool = True, compute_uv: bool = True) 
     """svd(A, some) → linalg_svd, and the transpose of its last result; without vectors, zeros in their place."""
     left, values, right = svd(g, x, full_matrices=not some or not compute_uv)
     if compute_uv:
-        return [left, values, turned(g, right)]
+        return [left, values, transpose_matrices(g, right)]
     return [g.Mul(left, 0), values, g.Mul(right, 0)]
 
 
@@ -56,19 +58,19 @@ def _tall(g: Graph, x: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
     U is Q of a QR of U·S, whose R is diagonal: it is orthogonal also where a singular value is 0.
     """
     b, m, n = x.sizes
-    columns, values, right = called(g, "svd", routines.svd, x)
-    vectors, taus = reflections(g, g.sized(columns, x.sizes))
+    columns, values, right = call_local_function(g, "svd", routines.svd, x)
+    vectors, taus = reflections(g, g.set_sizes(columns, x.sizes))
     q = orthogonal(g, vectors, taus, m if full else n)
     signs = g.Where(g.Less(diagonal_of(g, g.Slice(vectors, [0], [n], [1])), 0), g.scalar(-1, x.dtype), g.scalar(1, x.dtype))
     if full:
         signs = g.Concat(signs, g.Expand(g.const(1, x.dtype), [b, m - n]), axis=1)
-    return g.sized(g.Mul(q, g.Unsqueeze(signs, [1])), q.sizes), g.sized(values, (b, n)), g.sized(right, (b, n, n))
+    return g.set_sizes(g.Mul(q, g.Unsqueeze(signs, [1])), q.sizes), g.set_sizes(values, (b, n)), g.set_sizes(right, (b, n, n))
 
 
 def singular_values(g: Graph, x: Tensor) -> Tensor:
     """Return the singular values (…, min(m, n)) of matrices (…, m, n) in float64, descending; either axis may move."""
     *batch, m, n = x.sizes
-    values = called(g, "svd", routines.svd, flat(g, _double(g, x)))[1]
+    values = call_local_function(g, "svd", routines.svd, flat(g, _double(g, x)))[1]
     count = shortest(m, n)
     return unflat(g, values if count == n else g.Slice(values, [0], [count], [1]), (*batch, count))
 

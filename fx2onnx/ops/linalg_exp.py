@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from ..build import matrix_exp as routines
-from ..build.graph import Graph, Tensor
-from ..build.matrices import flat, unflat
-from ..build.routines import called
 from ..compat import aten
+from ..ir.graph import Graph, Tensor
+from ..lower.local_functions import call_local_function
 from ..translate.registry import translates
+from .linalg import matrix_exponential as routines
+from .linalg.matrices import flat, unflat
 
 
 @translates(aten.linalg_matrix_exp.default, aten.matrix_exp.default)
 def matrix_exp(g: Graph, x: Tensor) -> Tensor:
     """matrix_exp(A) → the function `matrix_exp`: products of matrices, and a Loop that squares."""
-    return unflat(g, called(g, "matrix_exp", routines.matrix_exp, flat(g, x))[0], x.sizes)
+    return unflat(g, call_local_function(g, "matrix_exp", routines.matrix_exp, flat(g, x))[0], x.sizes)

@@ -7,21 +7,21 @@ from collections.abc import Sequence
 import onnx_ir as ir
 import sympy
 
-from ..build import matrix_lu as routines
-from ..build.dtypes import DOUBLE, INT32, INT64
-from ..build.graph import Graph, Tensor
-from ..build.matrices import flat, unflat
-from ..build.routines import called
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE, INT32, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..lower.local_functions import call_local_function
 from ..translate.registry import translates
-from .create import filled, identity
+from .create import identity, make_full
+from .linalg import lu as routines
+from .linalg.matrices import flat, unflat
 
 
-def factored(g: Graph, x: Tensor) -> list[Tensor]:
+def factor_lu(g: Graph, x: Tensor) -> list[Tensor]:
     """Return LU (b, m, n), the pivots from 1 on (b, min(m, n)), the order of rows (b, m) and info (b,) of matrices (b, m, n)."""
-    return called(g, "lu", routines.lu, x)
+    return call_local_function(g, "lu", routines.lu, x)
 
 
 def _batch(x: Tensor) -> tuple[Size, ...]:
@@ -38,13 +38,13 @@ def shortest(*sizes: Size) -> Size:
 @translates(aten.linalg_lu_factor_ex.default)
 def lu_factor_ex(g: Graph, x: Tensor, pivot: bool = True, check_errors: bool = False) -> list[Tensor]:
     """linalg_lu_factor_ex(A, pivot, check_errors) → the function `lu`: a Loop over columns."""
-    _pivoted(pivot)
-    lu, pivots, _, info = factored(g, flat(g, x))
+    _check_pivot(pivot)
+    lu, pivots, _, info = factor_lu(g, flat(g, x))
     batch = _batch(x)
     return [unflat(g, lu, x.sizes), unflat(g, g.cast(pivots, INT32), (*batch, shortest(*x.sizes[-2:]))), unflat(g, info, batch)]
 
 
-def _pivoted(pivot: bool) -> None:
+def _check_pivot(pivot: bool) -> None:
     if not pivot:
         raise Untranslated("pivot=False is not supported (torch supports it only on a GPU)")
 
@@ -52,8 +52,8 @@ def _pivoted(pivot: bool) -> None:
 @translates(aten.linalg_lu.default)
 def lu(g: Graph, x: Tensor, pivot: bool = True) -> list[Tensor]:
     """linalg_lu(A, pivot) → the function `lu`, OneHot of the order of its rows, and both triangles."""
-    _pivoted(pivot)
-    factors, _, order, _ = factored(g, flat(g, x))
+    _check_pivot(pivot)
+    factors, _, order, _ = factor_lu(g, flat(g, x))
     lower, upper = _triangles(g, factors, x)
     return [unflat(g, _permutation(g, order, x.dtype), g.sizes), lower, upper]
 
@@ -82,7 +82,7 @@ def _permutation(g: Graph, order: Tensor, dtype: ir.DataType) -> Tensor:
 @translates(aten.lu_unpack.default)
 def lu_unpack(g: Graph, lu: Tensor, pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> list[Tensor]:
     """lu_unpack(LU, pivots) → both triangles, and a Loop over the pivots for the permutation."""
-    nothing = filled(g, [0], 0, lu.dtype)
+    nothing = make_full(g, [0], 0, lu.dtype)
     lower, upper = _triangles(g, flat(g, lu), lu) if unpack_data else (nothing, nothing)
     if not unpack_pivots:
         return [nothing, lower, upper]
@@ -92,26 +92,26 @@ def lu_unpack(g: Graph, lu: Tensor, pivots: Tensor, unpack_data: bool = True, un
 
 def _order(g: Graph, pivots: Tensor, rows: Size) -> Tensor:
     swaps = flat(g, pivots, 1)
-    return called(g, "rows", routines.rows_after, g.cast(swaps, INT64), g.scalar(rows, INT64))[0]
+    return call_local_function(g, "rows", routines.rows_after, g.cast(swaps, INT64), g.scalar(rows, INT64))[0]
 
 
 @translates(aten.linalg_lu_solve.default)
 def lu_solve(g: Graph, lu: Tensor, pivots: Tensor, b: Tensor, left: bool = True, adjoint: bool = False) -> Tensor:
     """linalg_lu_solve(LU, pivots, B, left, adjoint) → the rows in their order, and two Loops over columns; the other way round of Aᵀ."""
-    b, backwards = (b, adjoint) if left else (turned(g, b), not adjoint)
+    b, backwards = (b, adjoint) if left else (transpose_matrices(g, b), not adjoint)
     batch = broadcast(_batch(lu), _batch(b))
     factors, right = (flat(g, spread(g, x, batch)) for x in (lu, b))
     order = _order(g, spread(g, pivots, batch, 1), lu.sizes[-1])
     solve = routines.lu_solve_transposed if backwards else routines.lu_solve
-    solved = called(g, "lu_solve_transposed" if backwards else "lu_solve", solve, factors, order, right)[0]
+    solved = call_local_function(g, "lu_solve_transposed" if backwards else "lu_solve", solve, factors, order, right)[0]
     made = unflat(g, solved, (*batch, *b.sizes[-2:]))
-    return made if left else turned(g, made)
+    return made if left else transpose_matrices(g, made)
 
 
-def turned(g: Graph, x: Tensor) -> Tensor:
+def transpose_matrices(g: Graph, x: Tensor) -> Tensor:
     """Return the transpose of each matrix."""
     rank = x.rank
-    return g.sized(g.Transpose(x, perm=[*range(rank - 2), rank - 1, rank - 2]), (*x.sizes[:-2], x.sizes[-1], x.sizes[-2]))
+    return g.set_sizes(g.Transpose(x, perm=[*range(rank - 2), rank - 1, rank - 2]), (*x.sizes[:-2], x.sizes[-1], x.sizes[-2]))
 
 
 def broadcast(*batches: Sequence[Size]) -> tuple[Size, ...]:
@@ -124,40 +124,40 @@ def broadcast(*batches: Sequence[Size]) -> tuple[Size, ...]:
 def spread(g: Graph, x: Tensor, batch: Sequence[Size], rank: int = 2) -> Tensor:
     """Return the same matrices (or, of rank 1, vectors) in each place of these batch axes."""
     wanted = (*batch, *x.sizes[x.rank - rank :])
-    return x if tuple(x.sizes) == wanted else g.sized(g.Expand(x, list(wanted)), wanted)
+    return x if tuple(x.sizes) == wanted else g.set_sizes(g.Expand(x, list(wanted)), wanted)
 
 
 @translates(aten.linalg_inv_ex.default)
 def inv_ex(g: Graph, x: Tensor, check_errors: bool = False) -> list[Tensor]:
     """linalg_inv_ex(A, check_errors) → the function `lu`, and two Loops that solve for the identity matrix."""
     matrices = flat(g, x)
-    factors, _, order, info = factored(g, matrices)
+    factors, _, order, info = factor_lu(g, matrices)
     one = repeated_identity(g, matrices)
-    made = called(g, "lu_solve", routines.lu_solve, factors, order, one)[0]
+    made = call_local_function(g, "lu_solve", routines.lu_solve, factors, order, one)[0]
     return [unflat(g, made, x.sizes), unflat(g, info, _batch(x))]
 
 
 def repeated_identity(g: Graph, matrices: Tensor) -> Tensor:
     """Return the identity matrix for each of some square matrices (b, n, n)."""
     one = identity(g, matrices.sizes[-2], matrices.sizes[-1], matrices.dtype)
-    return g.sized(g.Expand(one, list(matrices.sizes)), matrices.sizes)
+    return g.set_sizes(g.Expand(one, list(matrices.sizes)), matrices.sizes)
 
 
 @translates(aten._linalg_solve_ex.default)
 def solve_ex(g: Graph, a: Tensor, b: Tensor, left: bool = True, check_errors: bool = False) -> list[Tensor]:
     """_linalg_solve_ex(A, B, left, check_errors) → the functions `lu` and `lu_solve`; the factors are those of A."""
     vector = _is_vector(a, b)
-    right = g.sized(g.Unsqueeze(b, [-1]), (*b.sizes, 1)) if vector else b
+    right = g.set_sizes(g.Unsqueeze(b, [-1]), (*b.sizes, 1)) if vector else b
     batch = broadcast(_batch(a), _batch(right))
-    factors, pivots, order, info = factored(g, flat(g, a))
+    factors, pivots, order, info = factor_lu(g, flat(g, a))
     wide = unflat(g, factors, a.sizes), unflat(g, order, a.sizes[:-1])
     spread_factors, spread_order = flat(g, spread(g, wide[0], batch)), flat(g, spread(g, wide[1], batch, 1), 1)
-    right = spread(g, right if left else turned(g, right), batch)
+    right = spread(g, right if left else transpose_matrices(g, right), batch)
     solve = routines.lu_solve if left else routines.lu_solve_transposed
-    solved = called(g, "lu_solve" if left else "lu_solve_transposed", solve, spread_factors, spread_order, flat(g, right))[0]
+    solved = call_local_function(g, "lu_solve" if left else "lu_solve_transposed", solve, spread_factors, spread_order, flat(g, right))[0]
     made = unflat(g, solved, right.sizes)
-    made = made if left else turned(g, made)
-    result = g.reshaped(made, g.sizes)
+    made = made if left else transpose_matrices(g, made)
+    result = g.reshape_to(made, g.sizes)
     pivots = unflat(g, g.cast(pivots, INT32), a.sizes[:-1])
     return [result, wide[0], pivots, unflat(g, info, _batch(a))]
 
@@ -170,26 +170,26 @@ def _is_vector(a: Tensor, b: Tensor) -> bool:
 @translates(aten.det.default, aten.linalg_det.default)
 def det(g: Graph, x: Tensor) -> Tensor:
     """det(x) → Det, which ONNX Runtime has in float32 only; in float64 from the function `lu`."""
-    return unflat(g, _sign_and_product(g, factored(g, flat(g, x)))[1], _batch(x)) if x.dtype == DOUBLE else g.Det(x)
+    return unflat(g, _sign_and_product(g, factor_lu(g, flat(g, x)))[1], _batch(x)) if x.dtype == DOUBLE else g.Det(x)
 
 
 @translates(aten._linalg_det.default)
 def det_and_factors(g: Graph, x: Tensor) -> list[Tensor]:
     """_linalg_det(A) → the function `lu`, the product of its diagonal, and the sign of its swaps."""
-    made = factored(g, flat(g, x))
+    made = factor_lu(g, flat(g, x))
     pivots = unflat(g, g.cast(made[1], INT32), x.sizes[:-1])
     return [unflat(g, _sign_and_product(g, made)[1], _batch(x)), unflat(g, made[0], x.sizes), pivots]
 
 
 def _sign_and_product(g: Graph, made: Sequence[Tensor]) -> list[Tensor]:
     """The sign of the swaps, the determinant, its sign and the logarithm of its absolute value, (b,) each."""
-    return called(g, "determinant", routines.determinant, made[0], made[1])
+    return call_local_function(g, "determinant", routines.determinant, made[0], made[1])
 
 
 @translates(aten._linalg_slogdet.default)
 def slogdet(g: Graph, x: Tensor) -> list[Tensor]:
     """_linalg_slogdet(A) → the function `lu`, the signs of its diagonal and swaps, and the sum of its logarithms."""
-    made = factored(g, flat(g, x))
+    made = factor_lu(g, flat(g, x))
     _, _, sign, log = _sign_and_product(g, made)
     pivots = unflat(g, g.cast(made[1], INT32), x.sizes[:-1])
     return [unflat(g, sign, _batch(x)), unflat(g, log, _batch(x)), unflat(g, made[0], x.sizes), pivots]
@@ -198,5 +198,5 @@ def slogdet(g: Graph, x: Tensor) -> list[Tensor]:
 @translates(aten.logdet.default)
 def logdet(g: Graph, x: Tensor) -> Tensor:
     """logdet(A) → the function `lu`, and the sum of the logarithms of its diagonal; NaN where the determinant is negative."""
-    _, _, sign, log = _sign_and_product(g, factored(g, flat(g, x)))
+    _, _, sign, log = _sign_and_product(g, factor_lu(g, flat(g, x)))
     return unflat(g, g.Where(g.Less(sign, 0), g.scalar(float("nan"), x.dtype), log), _batch(x))

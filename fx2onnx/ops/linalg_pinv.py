@@ -6,13 +6,13 @@ from typing import Any
 
 import torch
 
-from ..build.dtypes import DOUBLE, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import DOUBLE, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .linalg_eigen import singular_values, svd
-from .linalg_lu import turned
+from .linalg_lu import transpose_matrices
 
 
 @translates(aten.linalg_pinv.atol_rtol_tensor, aten.linalg_pinv.atol_rtol_float, aten.linalg_pinv.default, aten.pinverse.default)
@@ -24,7 +24,7 @@ def pinv(
     u, s, vh = svd(g, x, full_matrices=False)
     held = g.Greater(s, _tolerance(g, x, s, atol, rcond if rtol is None else rtol))
     inverse = g.Where(held, g.Div(g.scalar(1, DOUBLE), g.Where(held, s, g.scalar(1, DOUBLE))), g.scalar(0, DOUBLE))
-    return g.MatMul(g.Mul(turned(g, vh), g.Unsqueeze(inverse, [-2])), turned(g, u))
+    return g.MatMul(g.Mul(transpose_matrices(g, vh), g.Unsqueeze(inverse, [-2])), transpose_matrices(g, u))
 
 
 @translates(aten.linalg_matrix_rank.atol_rtol_tensor, aten.linalg_matrix_rank.atol_rtol_float, aten.linalg_matrix_rank.default)
@@ -43,7 +43,7 @@ def _whole(g: Graph, x: Tensor, hermitian: bool) -> Tensor:
     if not hermitian:
         return x
     lower, below = (g.Trilu(x, g.const(k, INT64), upper=0) for k in (0, -1))
-    return g.sized(g.Add(lower, turned(g, g.sized(below, x.sizes))), x.sizes)
+    return g.set_sizes(g.Add(lower, transpose_matrices(g, g.set_sizes(below, x.sizes))), x.sizes)
 
 
 def _tolerance(g: Graph, x: Tensor, s: Tensor, atol: float | Tensor | None, rtol: float | Tensor | None) -> Tensor:

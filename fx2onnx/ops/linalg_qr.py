@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from ..build import matrix_qr as routines
-from ..build.graph import Graph, Tensor
-from ..build.matrices import flat, unflat
-from ..build.routines import called
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..lower.local_functions import call_local_function
 from ..translate.registry import translates
-from .create import filled, identity
-from .linalg_lu import shortest, turned
+from .create import identity, make_full
+from .linalg import qr as routines
+from .linalg.matrices import flat, unflat
+from .linalg_lu import shortest, transpose_matrices
 
 
 def reflections(g: Graph, x: Tensor) -> list[Tensor]:
     """Return R and the vectors of the reflections (b, m, n), and their factors (b, min(m, n)), of matrices (b, m, n)."""
-    vectors, taus = called(g, "geqrf", routines.geqrf, x)
-    return [g.sized(vectors, x.sizes), g.sized(taus, (x.sizes[0], shortest(*x.sizes[1:])))]
+    vectors, taus = call_local_function(g, "geqrf", routines.geqrf, x)
+    return [g.set_sizes(vectors, x.sizes), g.set_sizes(taus, (x.sizes[0], shortest(*x.sizes[1:])))]
 
 
 def orthogonal(g: Graph, vectors: Tensor, taus: Tensor, columns: Size) -> Tensor:
     """Return the first columns of Q (b, m, columns)."""
     b, m = vectors.sizes[:2]
     one = g.Expand(identity(g, m, columns, vectors.dtype), [b, m, columns])
-    return g.sized(called(g, "reflected", routines.reflected, vectors, taus, one)[0], (b, m, columns))
+    return g.set_sizes(call_local_function(g, "reflected", routines.reflected, vectors, taus, one)[0], (b, m, columns))
 
 
 @translates(aten.linalg_qr.default)
@@ -37,7 +37,7 @@ def qr(g: Graph, x: Tensor, mode: str = "reduced") -> list[Tensor]:
     rows = m if mode == "complete" else shortest(m, n)
     upper = g.Trilu(vectors, upper=1)
     r = upper if rows == m else g.Slice(upper, [0], [rows], [1])
-    q = filled(g, [0], 0, x.dtype) if mode == "r" else unflat(g, orthogonal(g, vectors, taus, rows), (*batch, m, rows))
+    q = make_full(g, [0], 0, x.dtype) if mode == "r" else unflat(g, orthogonal(g, vectors, taus, rows), (*batch, m, rows))
     return [q, unflat(g, r, (*batch, rows, n))]
 
 
@@ -57,8 +57,8 @@ def householder_product(g: Graph, vectors: Tensor, taus: Tensor) -> Tensor:
 @translates(aten.ormqr.default)
 def ormqr(g: Graph, vectors: Tensor, taus: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
     """ormqr(V, tau, C, left, transpose) → the function `reflected`, or `reflected_back` for Qᵀ; from the right with Cᵀ."""
-    c, back = (other, transpose) if left else (turned(g, other), not transpose)
+    c, back = (other, transpose) if left else (transpose_matrices(g, other), not transpose)
     routine = routines.reflected_back if back else routines.reflected
-    made = called(g, routine.__name__, routine, flat(g, vectors), flat(g, taus, 1), flat(g, c))[0]
+    made = call_local_function(g, routine.__name__, routine, flat(g, vectors), flat(g, taus, 1), flat(g, c))[0]
     made = unflat(g, made, c.sizes)
-    return made if left else turned(g, made)
+    return made if left else transpose_matrices(g, made)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from ..build import matrix_cholesky as routines
-from ..build.graph import Graph, Tensor
-from ..build.matrices import flat, unflat
-from ..build.routines import called
 from ..compat import aten
+from ..ir.graph import Graph, Tensor
+from ..lower.local_functions import call_local_function
 from ..translate.registry import translates
-from .linalg_lu import broadcast, repeated_identity, spread, turned
+from .linalg import cholesky as routines
+from .linalg.matrices import flat, unflat
+from .linalg_lu import broadcast, repeated_identity, spread, transpose_matrices
 
 SOLVERS = {
     (False, False): routines.solve_lower,
@@ -18,12 +18,12 @@ SOLVERS = {
 }
 
 
-def solved(g: Graph, a: Tensor, b: Tensor, upper: bool, unit: bool = False) -> Tensor:
+def solve_triangle(g: Graph, a: Tensor, b: Tensor, upper: bool, unit: bool = False) -> Tensor:
     """Return the solution of systems with one triangle of `a` (…, n, n), whose batch axes are broadcast."""
     batch = broadcast(a.sizes[:-2], b.sizes[:-2])
     right = spread(g, b, batch)
     routine = SOLVERS[upper, unit]
-    made = called(g, routine.__name__, routine, flat(g, spread(g, a, batch)), flat(g, right))[0]
+    made = call_local_function(g, routine.__name__, routine, flat(g, spread(g, a, batch)), flat(g, right))[0]
     return unflat(g, made, right.sizes)
 
 
@@ -31,8 +31,8 @@ def solved(g: Graph, a: Tensor, b: Tensor, upper: bool, unit: bool = False) -> T
 def solve_triangular(g: Graph, a: Tensor, b: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
     """linalg_solve_triangular(A, B, upper, left, unitriangular) → a function with a Loop over columns; from the right with Aᵀ and Bᵀ."""
     if left:
-        return solved(g, a, b, upper, unitriangular)
-    return turned(g, solved(g, turned(g, a), turned(g, b), not upper, unitriangular))
+        return solve_triangle(g, a, b, upper, unitriangular)
+    return transpose_matrices(g, solve_triangle(g, transpose_matrices(g, a), transpose_matrices(g, b), not upper, unitriangular))
 
 
 @translates(aten.triangular_solve.default)
@@ -40,16 +40,20 @@ def triangular_solve(
     g: Graph, b: Tensor, a: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> list[Tensor]:
     """triangular_solve(B, A, upper, transpose, unitriangular) → the same function, and A as it is."""
-    made = solved(g, turned(g, a), b, not upper, unitriangular) if transpose else solved(g, a, b, upper, unitriangular)
+    made = (
+        solve_triangle(g, transpose_matrices(g, a), b, not upper, unitriangular)
+        if transpose
+        else solve_triangle(g, a, b, upper, unitriangular)
+    )
     return [made, spread(g, a, broadcast(a.sizes[:-2], b.sizes[:-2]))]
 
 
 @translates(aten.linalg_cholesky_ex.default)
 def cholesky_ex(g: Graph, x: Tensor, upper: bool = False, check_errors: bool = False) -> list[Tensor]:
     """linalg_cholesky_ex(A, upper, check_errors) → the function `cholesky`: a Loop over columns."""
-    factor, info = called(g, "cholesky", routines.cholesky, flat(g, turned(g, x) if upper else x))
+    factor, info = call_local_function(g, "cholesky", routines.cholesky, flat(g, transpose_matrices(g, x) if upper else x))
     lower = unflat(g, factor, x.sizes)
-    return [turned(g, lower) if upper else lower, unflat(g, info, x.sizes[:-2])]
+    return [transpose_matrices(g, lower) if upper else lower, unflat(g, info, x.sizes[:-2])]
 
 
 @translates(aten.cholesky.default)
@@ -62,14 +66,14 @@ def cholesky(g: Graph, x: Tensor, upper: bool = False) -> Tensor:
 def cholesky_solve(g: Graph, b: Tensor, factor: Tensor, upper: bool = False) -> Tensor:
     """cholesky_solve(B, L, upper) → the function `cholesky_solve`: two Loops over columns."""
     batch = broadcast(factor.sizes[:-2], b.sizes[:-2])
-    right, lower = spread(g, b, batch), spread(g, turned(g, factor) if upper else factor, batch)
-    made = called(g, "cholesky_solve", routines.cholesky_solve, flat(g, lower), flat(g, right))[0]
+    right, lower = spread(g, b, batch), spread(g, transpose_matrices(g, factor) if upper else factor, batch)
+    made = call_local_function(g, "cholesky_solve", routines.cholesky_solve, flat(g, lower), flat(g, right))[0]
     return unflat(g, made, right.sizes)
 
 
 @translates(aten.cholesky_inverse.default)
 def cholesky_inverse(g: Graph, factor: Tensor, upper: bool = False) -> Tensor:
     """cholesky_inverse(L, upper) → the function `cholesky_solve` for the identity matrix."""
-    lower = flat(g, turned(g, factor) if upper else factor)
-    made = called(g, "cholesky_solve", routines.cholesky_solve, lower, repeated_identity(g, lower))[0]
+    lower = flat(g, transpose_matrices(g, factor) if upper else factor)
+    made = call_local_function(g, "cholesky_solve", routines.cholesky_solve, lower, repeated_identity(g, lower))[0]
     return unflat(g, made, factor.sizes)

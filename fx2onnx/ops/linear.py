@@ -8,11 +8,11 @@ from itertools import zip_longest
 
 import torch
 
-from ..build.dtypes import BOOL, DOUBLE, FLOATS
-from ..build.graph import Graph, Tensor
-from ..build.values import Number
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import BOOL, DOUBLE, FLOATS
+from ..ir.expressions import Number
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .reduce import axes_of, never_empty, total
 
@@ -22,7 +22,7 @@ def linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> T
     """linear(x, w, b?) → Gemm for a matrix, else MatMul with the transposed weight, and Add."""
     if x.rank == 2 and weight.rank == 2 and x.dtype in FLOATS:
         return g.Gemm(x, weight, bias, transB=1)
-    product = matmul(g, x, weight if weight.rank == 1 else g.sized(g.transposed(weight), weight.sizes[::-1]))
+    product = matmul(g, x, weight if weight.rank == 1 else g.set_sizes(g.transpose_matrix(weight), weight.sizes[::-1]))
     return product if bias is None else g.Add(product, bias)
 
 
@@ -36,18 +36,18 @@ def matmul(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     if _all_filled(a, b) or a.rank == b.rank == 1:
         return g.MatMul(a, b)
     if a.rank == 1:
-        row = g.sized(g.Unsqueeze(a, [0]), (1, *a.sizes))
-        return g.Squeeze(_of_matrices(g, row, b), [-2])
+        row = g.set_sizes(g.Unsqueeze(a, [0]), (1, *a.sizes))
+        return g.Squeeze(_matmul_batches(g, row, b), [-2])
     if b.rank == 1:
         return g.Squeeze(g.MatMul(a, g.Unsqueeze(b, [1])), [-1])
-    return _of_matrices(g, a, b)
+    return _matmul_batches(g, a, b)
 
 
 def _all_filled(*tensors: Tensor) -> bool:
     return all(never_empty(x, range(x.rank)) for x in tensors)
 
 
-def _of_matrices(g: Graph, a: Tensor, b: Tensor) -> Tensor:
+def _matmul_batches(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     """Append MatMul (*batch, m, k) × (*batch, k, n). Where an axis may be empty and batches differ the smaller is expanded.
 
     There ONNX Runtime refuses to broadcast an empty batch, and where nothing is to be summed it returns memory that it has not written.
@@ -113,7 +113,7 @@ def baddbmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: 
 @translates(aten.addbmm.default)
 def addbmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
     """addbmm(c, a, b, beta, alpha) → MatMul, the sum over the first axis, Mul, Add."""
-    products = g.sized(g.MatMul(a, b), (*a.sizes[:2], b.sizes[2]))
+    products = g.set_sizes(g.MatMul(a, b), (*a.sizes[:2], b.sizes[2]))
     return _plus(g, c, total(g, products, [0]), beta, alpha)
 
 
@@ -144,7 +144,7 @@ def vecdot(g: Graph, a: Tensor, b: Tensor, dim: int = -1) -> Tensor:
     rank = max(a.rank, b.rank)
     longest = next((x.sizes[dim] for x in (a, b) if x.sizes[dim] != 1), 1)
     sizes.insert(dim % rank, longest)
-    product = g.sized(g.Mul(a, b), sizes)
+    product = g.set_sizes(g.Mul(a, b), sizes)
     return total(g, product, axes_of(product, dim))
 
 
@@ -154,10 +154,10 @@ def kron(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     rank = max(a.rank, b.rank)
     a, b = g.promote(a, b)
     of_a, of_b = ([1] * (rank - x.rank) + list(x.sizes) for x in (a, b))
-    wide = g.reshaped(a, [size for n in of_a for size in (n, 1)])
-    tall = g.reshaped(b, [size for n in of_b for size in (1, n)])
+    wide = g.reshape_to(a, [size for n in of_a for size in (n, 1)])
+    tall = g.reshape_to(b, [size for n in of_b for size in (1, n)])
     product = g.op("And" if a.dtype == BOOL else "Mul", wide, tall)
-    return g.reshaped(g.sized(product, [size for pair in zip(of_a, of_b, strict=True) for size in pair]), g.sizes)
+    return g.reshape_to(g.set_sizes(product, [size for pair in zip(of_a, of_b, strict=True) for size in pair]), g.sizes)
 
 
 @translates(aten.linalg_cross.default, aten.cross.default)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from ..build.double import log1p_of
-from ..build.dtypes import BOOL, FLOATS, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Number
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOATS, INT64
+from ..ir.expressions import Number
+from ..ir.float64_math import log1p_of
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .activation import softplus_of
 from .nn_distance import pairwise_distance
@@ -17,7 +17,7 @@ from .norm_softmax import log_softmax
 NONE, MEAN, SUM = 0, 1, 2
 
 
-def reduced(g: Graph, loss: Tensor, reduction: int) -> Tensor:
+def reduce_loss(g: Graph, loss: Tensor, reduction: int) -> Tensor:
     """Return all elements as they are, their mean, or their sum: ReduceMean, ReduceSum."""
     if reduction == NONE:
         return loss
@@ -26,7 +26,7 @@ def reduced(g: Graph, loss: Tensor, reduction: int) -> Tensor:
 
 def floats(g: Graph, *operands: Tensor) -> list[Tensor]:
     """Return integers in the dtype of the result."""
-    return [x if x.dtype in FLOATS else g.sized(g.cast(x, g.dtype), x.sizes) for x in operands]
+    return [x if x.dtype in FLOATS else g.set_sizes(g.cast(x, g.dtype), x.sizes) for x in operands]
 
 
 @translates(aten.mse_loss.default)
@@ -34,14 +34,14 @@ def mse_loss(g: Graph, x: Tensor, target: Tensor, reduction: int = MEAN) -> Tens
     """mse_loss(x, y) → (x − y)²: Sub, Mul."""
     x, target = g.promote(x, target)
     difference = g.Sub(x, target)
-    return reduced(g, g.Mul(difference, difference), reduction)
+    return reduce_loss(g, g.Mul(difference, difference), reduction)
 
 
 @translates(aten.l1_loss.default)
 def l1_loss(g: Graph, x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
     """l1_loss(x, y) → |x − y|: Sub, Abs."""
     x, target = g.promote(x, target)
-    return reduced(g, g.Abs(g.Sub(x, target)), reduction)
+    return reduce_loss(g, g.Abs(g.Sub(x, target)), reduction)
 
 
 @translates(aten.smooth_l1_loss.default)
@@ -64,14 +64,14 @@ def _huber(g: Graph, x: Tensor, target: Tensor, reduction: int, bound: float, sq
     beyond = g.Sub(distance, 0.5 * bound)
     beyond = beyond if slope == 1 else g.Mul(beyond, slope)
     within = g.Mul(g.Mul(distance, distance), square)
-    return reduced(g, g.Where(g.Less(distance, bound), within, beyond), reduction)
+    return reduce_loss(g, g.Where(g.Less(distance, bound), within, beyond), reduction)
 
 
 @translates(aten.soft_margin_loss.default)
 def soft_margin_loss(g: Graph, x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
     """soft_margin_loss(x, y) → log1p(exp(−y·x)), which keeps what is far below one: Mul, Neg, Exp, …"""
     x, target = g.promote(x, target)
-    return reduced(g, log1p_of(g, g.Exp(g.Neg(g.Mul(target, x)))), reduction)
+    return reduce_loss(g, log1p_of(g, g.Exp(g.Neg(g.Mul(target, x)))), reduction)
 
 
 @translates(aten.binary_cross_entropy.default)
@@ -79,7 +79,7 @@ def binary_cross_entropy(g: Graph, x: Tensor, target: Tensor, weight: Tensor | N
     """binary_cross_entropy(x, y, w?) → −w·(y·log x + (1 − y)·log(1 − x)), the logarithms at least −100: Log, Max, Mul, Sub."""
     yes, no = (g.Max(g.Log(p), -100.0) for p in (x, g.Sub(g.scalar(1, x.dtype), x)))
     loss = g.Sub(g.Mul(g.Sub(target, 1), no), g.Mul(target, yes))
-    return reduced(g, loss if weight is None else g.Mul(loss, weight), reduction)
+    return reduce_loss(g, loss if weight is None else g.Mul(loss, weight), reduction)
 
 
 @translates(aten.binary_cross_entropy_with_logits.default)
@@ -91,16 +91,16 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         softened = g.Mul(softened, g.Add(g.Mul(g.Sub(pos_weight, 1), target), 1))
     loss = g.Add(g.Mul(g.Sub(g.scalar(1, x.dtype), target), x), softened)
-    return reduced(g, loss if weight is None else g.Mul(loss, weight), reduction)
+    return reduce_loss(g, loss if weight is None else g.Mul(loss, weight), reduction)
 
 
 @translates(aten.kl_div.default)
 def kl_div(g: Graph, x: Tensor, target: Tensor, reduction: int = MEAN, log_target: bool = False) -> Tensor:
     """kl_div(x, y, log_target) → y·(log y − x), 0 where y is; with log_target exp(y)·(y − x)."""
     if log_target:
-        return reduced(g, g.Mul(g.Exp(target), g.Sub(target, x)), reduction)
+        return reduce_loss(g, g.Mul(g.Exp(target), g.Sub(target, x)), reduction)
     entropy = g.Where(g.Equal(target, 0), g.scalar(0, target.dtype), g.Mul(target, g.Log(target)))
-    return reduced(g, g.Sub(entropy, g.Mul(target, x)), reduction)
+    return reduce_loss(g, g.Sub(entropy, g.Mul(target, x)), reduction)
 
 
 @translates(aten.poisson_nll_loss.default)
@@ -112,7 +112,7 @@ def poisson_nll_loss(g: Graph, x: Tensor, target: Tensor, log_input: bool, full:
         half = g.Mul(g.Log(g.Mul(target, 2 * math.pi)), 0.5)
         stirling = g.Add(g.Sub(g.Mul(target, g.Log(target)), target), half)
         loss = g.Add(loss, g.Where(g.LessOrEqual(target, 1), g.scalar(0, target.dtype), stirling))
-    return reduced(g, loss, reduction)
+    return reduce_loss(g, loss, reduction)
 
 
 @translates(aten.hinge_embedding_loss.default)
@@ -121,14 +121,14 @@ def hinge_embedding_loss(g: Graph, x: Tensor, target: Tensor, margin: float = 1.
     zero = g.scalar(0, x.dtype)
     near = g.Where(g.Equal(target, -1), zero, x)
     far = g.Where(g.Equal(target, 1), zero, g.Relu(g.Sub(g.scalar(margin, x.dtype), x)))
-    return reduced(g, g.Add(near, far), reduction)
+    return reduce_loss(g, g.Add(near, far), reduction)
 
 
 @translates(aten.margin_ranking_loss.default)
 def margin_ranking_loss(g: Graph, x1: Tensor, x2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
     """margin_ranking_loss(x1, x2, y, margin) → max(0, −y·(x1 − x2) + margin): Sub, Mul, Add, Relu."""
     difference = g.Sub(*g.promote(x1, x2))
-    return reduced(g, g.Relu(g.Add(*g.promote(g.Mul(*g.promote(g.Neg(target), difference)), margin))), reduction)
+    return reduce_loss(g, g.Relu(g.Add(*g.promote(g.Mul(*g.promote(g.Neg(target), difference)), margin))), reduction)
 
 
 @translates(aten.triplet_margin_loss.default)
@@ -147,7 +147,7 @@ def triplet_margin_loss(
     near, far = (pairwise_distance(g, anchor, other, p, eps) for other in (positive, negative))
     if swap:
         far = g.Min(far, pairwise_distance(g, positive, negative, p, eps))
-    return reduced(g, g.Relu(g.Add(g.Sub(near, far), margin)), reduction)
+    return reduce_loss(g, g.Relu(g.Add(g.Sub(near, far), margin)), reduction)
 
 
 @translates(aten.cosine_embedding_loss.default)
@@ -160,7 +160,7 @@ def cosine_embedding_loss(g: Graph, x1: Tensor, x2: Tensor, target: Tensor, marg
     cosine, zero = g.Div(product, g.Sqrt(g.Mul(*squares))), g.scalar(0, x1.dtype)
     near = g.Where(g.Equal(target, 1), g.Sub(g.scalar(1, x1.dtype), cosine), zero)
     far = g.Where(g.Equal(target, -1), g.Relu(g.Sub(cosine, margin)), zero)
-    return reduced(g, g.Add(near, far), reduction)
+    return reduce_loss(g, g.Add(near, far), reduction)
 
 
 @translates(aten.nll_loss_nd.default, aten.nll_loss.default, aten.nll_loss2d.default)
@@ -181,7 +181,7 @@ def nll_loss_forward(g: Graph, x: Tensor, target: Tensor, weight: Tensor | None,
     loss = g.Where(kept, g.Neg(picked) if weight is None else g.Mul(g.Neg(picked), weights), zero)
     total = zero if reduction == NONE else g.ReduceSum(weights, keepdims=0)
     if reduction != MEAN:
-        return [reduced(g, loss, reduction), total]
+        return [reduce_loss(g, loss, reduction), total]
     return [g.Div(g.ReduceSum(loss, keepdims=0), total), total]
 
 
@@ -200,18 +200,18 @@ def cross_entropy_loss(
     logs = log_softmax(g, x, axis)
     if target.dtype in FLOATS:
         return _against_probabilities(g, x, logs, target, weight, reduction, label_smoothing)
-    nll, total = nll_loss_forward(g, g.sized(logs, x.sizes), target, weight, reduction, ignore_index)
+    nll, total = nll_loss_forward(g, g.set_sizes(logs, x.sizes), target, weight, reduction, ignore_index)
     if label_smoothing == 0:
         return nll
-    weighted = logs if weight is None else g.Mul(logs, _by_class(g, weight, x))
+    weighted = logs if weight is None else g.Mul(logs, _unsqueeze_weight(g, weight, x))
     everywhere = g.ReduceSum(g.Neg(weighted), [axis], keepdims=0)
     smooth = g.Where(g.Equal(target, ignore_index), g.scalar(0, x.dtype), everywhere)
-    smooth = g.Div(g.ReduceSum(smooth, keepdims=0), total) if reduction == MEAN else reduced(g, smooth, reduction)
+    smooth = g.Div(g.ReduceSum(smooth, keepdims=0), total) if reduction == MEAN else reduce_loss(g, smooth, reduction)
     share = g.Div(g.scalar(label_smoothing, x.dtype), g.scalar(x.sizes[axis], x.dtype))
     return g.Add(g.Mul(nll, 1 - label_smoothing), g.Mul(smooth, share))
 
 
-def _by_class(g: Graph, weight: Tensor, x: Tensor) -> Tensor:
+def _unsqueeze_weight(g: Graph, weight: Tensor, x: Tensor) -> Tensor:
     return weight if x.rank <= 2 else g.Unsqueeze(weight, list(range(1, x.rank - 1)))
 
 
@@ -223,9 +223,9 @@ def _against_probabilities(
     if label_smoothing > 0:
         target = g.Add(g.Mul(target, 1 - label_smoothing), g.Div(g.scalar(label_smoothing, x.dtype), classes))
     product = g.Mul(logs, target)
-    product = product if weight is None else g.Mul(product, _by_class(g, weight, x))
+    product = product if weight is None else g.Mul(product, _unsqueeze_weight(g, weight, x))
     loss = g.Neg(g.ReduceSum(product, [axis], keepdims=0))
-    return reduced(g, loss, reduction)
+    return reduce_loss(g, loss, reduction)
 
 
 @translates(aten.multi_margin_loss.default)
@@ -234,8 +234,8 @@ def multi_margin_loss(
 ) -> Tensor:
     """multi_margin_loss(x, y, p, margin, w?) → Σᵢ w[y]·max(0, margin − x[y] + xᵢ)ᵖ over i ≠ y, by the number of classes."""
     classes = x.sizes[-1] if x.rank else 1
-    x = x if x.rank == 2 else g.sized(g.reshaped(x, (1, classes)), (1, classes))
-    index = g.reshaped(target, (x.sizes[0], 1))
+    x = x if x.rank == 2 else g.set_sizes(g.reshape_to(x, (1, classes)), (1, classes))
+    index = g.reshape_to(target, (x.sizes[0], 1))
     picked = g.GatherElements(x, index, axis=1)
     terms = g.Relu(g.Add(g.Sub(x, picked), margin))
     terms = terms if p == 1 else g.Mul(terms, terms)
@@ -243,5 +243,5 @@ def multi_margin_loss(
         terms = g.Mul(terms, g.Gather(weight, index))
     numbers = g.Range(g.scalar(0, target.dtype), g.scalar(classes, target.dtype), g.scalar(1, target.dtype))
     others = g.Where(g.Equal(numbers, index), g.scalar(0, x.dtype), terms)
-    loss = reduced(g, g.ReduceMean(others, [1], keepdims=0), reduction)
-    return loss if reduction != NONE else g.reshaped(g.sized(loss, x.sizes[:1]), target.sizes)
+    loss = reduce_loss(g, g.ReduceMean(others, [1], keepdims=0), reduction)
+    return loss if reduction != NONE else g.reshape_to(g.set_sizes(loss, x.sizes[:1]), target.sizes)

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
-from ..build.dtypes import FLOATS
-from ..build.graph import Graph, Tensor
 from ..errors import Untranslated
+from ..ir.dtypes import FLOATS
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .linear import linear
 from .loss import MEAN, NONE, SUM, cross_entropy_loss
@@ -50,5 +50,5 @@ def _loss(
 ) -> Tensor:  # fmt: skip
     if target.dtype in FLOATS:
         raise Untranslated("probabilities as the target are not supported")
-    logits = g.sized(linear(g, x, linear_weight, bias), (x.sizes[0], linear_weight.sizes[0]))
+    logits = g.set_sizes(linear(g, x, linear_weight, bias), (x.sizes[0], linear_weight.sizes[0]))
     return cross_entropy_loss(g, logits, target, weight, reduction, ignore_index, label_smoothing)

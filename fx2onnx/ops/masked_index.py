@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..build.dtypes import BOOL, INT64
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
 from ..compat import aten
+from ..ir.dtypes import BOOL, INT64
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
-from .create import filled
+from .create import make_full
 from .index import index
 from .pointwise import where
 from .scatter import index_put
@@ -19,7 +19,7 @@ from .scatter import index_put
 def unsafe_masked_index(g: Graph, x: Tensor, mask: Tensor, indices: Sequence[Tensor | None], fill: Operand) -> Tensor:
     """_unsafe_masked_index(x, mask, indices, fill) → Min and Max of the positions, index, Where."""
     if 0 in x.sizes:
-        return filled(g, g.sizes, fill, x.dtype)
+        return make_full(g, g.sizes, fill, x.dtype)
     return where(g, g.cast(mask, BOOL), index(g, x, _inside(g, x, indices)), fill)
 
 
@@ -29,7 +29,7 @@ def unsafe_masked_index_put(g: Graph, x: Tensor, mask: Tensor, indices: Sequence
     if 0 in x.sizes:
         return x
     kept = where(g, g.cast(mask, BOOL), values, 0)
-    return index_put(g, x, _inside(g, x, indices), g.sized(kept, values.sizes), accumulate=True)
+    return index_put(g, x, _inside(g, x, indices), g.set_sizes(kept, values.sizes), accumulate=True)
 
 
 def _inside(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
@@ -38,4 +38,4 @@ def _inside(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> list[Tenso
 
 
 def _cut(g: Graph, at: Tensor, size: Tensor) -> Tensor:
-    return g.sized(g.Min(g.Max(g.cast(at, INT64), g.Neg(size)), g.Sub(size, 1)), at.sizes)
+    return g.set_sizes(g.Min(g.Max(g.cast(at, INT64), g.Neg(size)), g.Sub(size, 1)), at.sizes)

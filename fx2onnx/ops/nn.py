@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import FLOAT, FLOATS, HALVES, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import FLOAT, FLOATS, HALVES, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .index import numel
-from .reduce import reduced
+from .reduce import append_reduce
 from .shape import END
 from .windows import KERNELS, Geometry, product, spread_out
 
@@ -39,12 +39,12 @@ def spread(value: Ints, axes: int) -> list[Any]:
     return values * axes if len(values) == 1 else values
 
 
-def batched(g: Graph, x: Tensor, rank: int) -> Tensor:
+def add_batch_axis(g: Graph, x: Tensor, rank: int) -> Tensor:
     """Return x (channels, …) with a batch axis in front, (1, channels, …), when it has one axis less than `rank`."""
-    return x if x.rank == rank else g.sized(g.Unsqueeze(x, [0]), (1, *x.sizes))
+    return x if x.rank == rank else g.set_sizes(g.Unsqueeze(x, [0]), (1, *x.sizes))
 
 
-def unbatched(g: Graph, made: Tensor, x: Tensor, rank: int) -> Tensor:
+def remove_batch_axis(g: Graph, made: Tensor, x: Tensor, rank: int) -> Tensor:
     """Return the result without the batch axis that `batched` gave its input."""
     return made if x.rank == rank else g.Squeeze(made, [0])
 
@@ -67,20 +67,20 @@ def conv(
     """
     axes = weight.rank - 2
     strides, dilations = each(stride, axes), each(dilation, axes)
-    pads, image = _pads(padding, weight, dilations), batched(g, x, weight.rank)
+    pads, image = _pads(padding, weight, dilations), add_batch_axis(g, x, weight.rank)
     if x.dtype in KERNELS and isinstance(groups, int):
         if not all(isinstance(pad, int) for pad in pads):
             image, pads = g.Pad(image, [0, 0, *pads[:axes], 0, 0, *pads[axes:]]), [0] * (2 * axes)
         made = g.Conv(image, weight, bias, strides=strides, pads=pads, dilations=dilations, group=groups)
     else:
         results, inner, *kernels = weight.sizes
-        sizes = (groups, parted(results, groups), inner * numel(kernels))
-        flat = g.sized(g.reshaped(weight, sizes), sizes)
+        sizes = (groups, divide_size(results, groups), inner * numel(kernels))
+        flat = g.set_sizes(g.reshape_to(weight, sizes), sizes)
         made = _product(g, image, flat, bias, Geometry(kernels, strides, pads[:axes], pads[axes:], dilations, g.sizes[-axes:]))
-    return unbatched(g, made, x, weight.rank)
+    return remove_batch_axis(g, made, x, weight.rank)
 
 
-def parted(size: Size, count: Size) -> Size:
+def divide_size(size: Size, count: Size) -> Size:
     """Return how many elements of an axis are in each of its equal parts."""
     return size // count if isinstance(size, int) and isinstance(count, int) else FloorDiv(size, count)
 
@@ -88,7 +88,7 @@ def parted(size: Size, count: Size) -> Size:
 def _product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geometry) -> Tensor:
     """Return a convolution as a product, of integers in int64, of half precision in float32."""
     wide = FLOAT if x.dtype in HALVES else x.dtype if x.dtype in FLOATS else INT64
-    x, weight = (g.sized(g.cast(part, wide), part.sizes) for part in (x, weight))
+    x, weight = (g.set_sizes(g.cast(part, wide), part.sizes) for part in (x, weight))
     return product(g, x, weight, None if bias is None else g.cast(bias, wide), at)
 
 
@@ -98,7 +98,7 @@ def _pads(padding: Ints | str, weight: Tensor, dilations: Sequence[int]) -> list
         padding = 0
     if isinstance(padding, str):
         total = [d * (k - 1) for d, k in zip(dilations, weight.sizes[2:], strict=True)]
-        return [parted(t, 2) for t in total] + [t - parted(t, 2) for t in total]
+        return [divide_size(t, 2) for t in total] + [t - divide_size(t, 2) for t in total]
     return list(each(padding, len(dilations)) * 2)
 
 
@@ -130,14 +130,14 @@ def conv_transpose(
         ends, further = [b - f for b, f in zip(begins, further, strict=True)], [0] * axes
     beyond = [max(-end, 0) for end in ends]
     made = g.ConvTranspose(
-        batched(g, x, weight.rank), weight, None if any(beyond) else bias,
+        add_batch_axis(g, x, weight.rank), weight, None if any(beyond) else bias,
         strides=strides, pads=begins + [max(end, 0) for end in ends], output_padding=further,
         dilations=each(dilation, axes), group=each(groups, 1)[0],
     )  # fmt: skip
     if any(beyond):
         made = g.Pad(made, [0] * (axes + 4) + beyond)
         made = made if bias is None else g.Add(made, g.Unsqueeze(bias, list(range(1, axes + 1))))
-    return unbatched(g, made, x, weight.rank)
+    return remove_batch_axis(g, made, x, weight.rank)
 
 
 def _transposed_product(
@@ -149,17 +149,17 @@ def _transposed_product(
     strides, paddings, dilations, further = (each(given, axes) for given in (stride, padding, dilation, output_padding))
     channels, results, *kernels = weight.sizes
     reach = [d * (k - 1) for d, k in zip(dilations, kernels, strict=True)]
-    image = batched(g, x, weight.rank)
+    image = add_batch_axis(g, x, weight.rank)
     terms = zip(image.sizes[2:], strides, paddings, reach, further, strict=True)
     counts = [(size - 1) * s - 2 * p + r + f + 1 for size, s, p, r, f in terms]
     begins = [r - p for r, p in zip(reach, paddings, strict=True)]
     ends = [r - p + f + 1 - s for r, p, f, s in zip(reach, paddings, further, strides, strict=True)]
     turned = g.Slice(weight, [-1] * axes, [-END] * axes, list(range(2, axes + 2)), [-1] * axes)
-    apart = g.reshaped(turned, [groups, parted(channels, groups), results, numel(kernels)])
-    sizes = (groups, results, parted(channels, groups) * numel(kernels))
-    flat = g.sized(g.reshaped(g.Transpose(apart, perm=[0, 2, 1, 3]), sizes), sizes)
+    apart = g.reshape_to(turned, [groups, divide_size(channels, groups), results, numel(kernels)])
+    sizes = (groups, results, divide_size(channels, groups) * numel(kernels))
+    flat = g.set_sizes(g.reshape_to(g.Transpose(apart, perm=[0, 2, 1, 3]), sizes), sizes)
     made = _product(g, spread_out(g, image, strides), flat, bias, Geometry(kernels, [1] * axes, begins, ends, dilations, counts))
-    return unbatched(g, made, x, weight.rank)
+    return remove_batch_axis(g, made, x, weight.rank)
 
 
 def _transposed_to_sizes(
@@ -217,5 +217,5 @@ def weight_norm_interface(g: Graph, v: Tensor, magnitude: Tensor, dim: int = 0) 
 
 def _weight_norm(g: Graph, v: Tensor, magnitude: Tensor, dim: int) -> list[Tensor]:
     others = [axis for axis in range(v.rank) if dim == -1 or axis != dim % v.rank]
-    norm = reduced(g, "ReduceL2", v, others, dim != -1)
+    norm = append_reduce(g, "ReduceL2", v, others, dim != -1)
     return [g.Mul(v, g.Div(magnitude, norm)), norm]

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import FLOATS, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import FLOATS, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .nn import Ints, batched, each, unbatched
-from .scatter import written
+from .nn import Ints, add_batch_axis, each, remove_batch_axis
+from .scatter import append_scatter
 
 SUM, MEAN, MAX = 0, 1, 2
 
@@ -25,18 +25,18 @@ def pixel_shuffle(g: Graph, x: Tensor, factor: int) -> Tensor:
     if x.rank == 4 and x.dtype in FLOATS:
         return g.DepthToSpace(x, blocksize=factor, mode="CRD")
     *outer, _, height, width = x.sizes
-    parted = g.reshaped(x, [*outer, g.sizes[-3], factor, factor, height, width])
+    parted = g.reshape_to(x, [*outer, g.sizes[-3], factor, factor, height, width])
     n = len(outer)
-    return g.reshaped(g.Transpose(parted, perm=[*range(n), n, n + 3, n + 1, n + 4, n + 2]), g.sizes)
+    return g.reshape_to(g.Transpose(parted, perm=[*range(n), n, n + 3, n + 1, n + 4, n + 2]), g.sizes)
 
 
 @translates(aten.pixel_unshuffle.default)
 def pixel_unshuffle(g: Graph, x: Tensor, factor: int) -> Tensor:
     """pixel_unshuffle(x, r): (…, C, H·r, W·r) to (…, C·r², H, W) → Reshape, Transpose, Reshape."""
     *outer, channels, _, _ = x.sizes
-    parted = g.reshaped(x, [*outer, channels, g.sizes[-2], factor, g.sizes[-1], factor])
+    parted = g.reshape_to(x, [*outer, channels, g.sizes[-2], factor, g.sizes[-1], factor])
     n = len(outer)
-    return g.reshaped(g.Transpose(parted, perm=[*range(n), n, n + 2, n + 4, n + 1, n + 3]), g.sizes)
+    return g.reshape_to(g.Transpose(parted, perm=[*range(n), n, n + 2, n + 4, n + 1, n + 3]), g.sizes)
 
 
 @translates(aten.channel_shuffle.default)
@@ -44,21 +44,21 @@ def channel_shuffle(g: Graph, x: Tensor, groups: int) -> Tensor:
     """channel_shuffle(x, groups) → Reshape, Transpose, Reshape."""
     channels = x.sizes[1]
     each_group = channels // groups if isinstance(channels, int) else FloorDiv(channels, groups)
-    parted = g.reshaped(x, [x.sizes[0], groups, each_group, *x.sizes[2:]])
-    return g.reshaped(g.Transpose(parted, perm=[0, 2, 1, *range(3, x.rank + 1)]), g.sizes)
+    parted = g.reshape_to(x, [x.sizes[0], groups, each_group, *x.sizes[2:]])
+    return g.reshape_to(g.Transpose(parted, perm=[0, 2, 1, *range(3, x.rank + 1)]), g.sizes)
 
 
 @translates(aten.im2col.default)
 def im2col(g: Graph, x: Tensor, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """im2col(x, kernel, dilation, padding, stride) → Pad, a Gather by window for each axis, Transpose, Reshape."""
     kernel, dilation, padding, stride = (each(v, 2) for v in (kernel, dilation, padding, stride))
-    image = batched(g, x, 4)
+    image = add_batch_axis(g, x, 4)
     sizes = [size + 2 * pad for size, pad in zip(x.sizes[-2:], padding, strict=True)]
     rows, columns = (_windows(g, *given) for given in zip(sizes, kernel, dilation, stride, strict=True))
     if any(padding):
         image = g.Pad(image, [0, 0, *padding] * 2)
     windows = g.Gather(g.Gather(image, rows, axis=2), columns, axis=4)
-    return g.reshaped(g.Transpose(windows, perm=[0, 1, 2, 4, 3, 5]), g.sizes)
+    return g.reshape_to(g.Transpose(windows, perm=[0, 1, 2, 4, 3, 5]), g.sizes)
 
 
 def _windows(g: Graph, size: Size, kernel: int, dilation: int, stride: int) -> Tensor:
@@ -75,14 +75,14 @@ def _windows(g: Graph, size: Size, kernel: int, dilation: int, stride: int) -> T
 def col2im(g: Graph, x: Tensor, output_size: Sequence[Size], kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
     """col2im(x, output_size, kernel, dilation, padding, stride) → Col2Im."""
     made = g.Col2Im(
-        batched(g, x, 3),
+        add_batch_axis(g, x, 3),
         list(output_size),
         each(kernel, 2),
         dilations=each(dilation, 2),
         pads=each(padding, 2) * 2,
         strides=each(stride, 2),
     )
-    return unbatched(g, made, x, 3)
+    return remove_batch_axis(g, made, x, 3)
 
 
 @translates(
@@ -112,10 +112,10 @@ def embedding_bag(
         kept = g.Unsqueeze(g.Not(g.Equal(indices, padding_idx)), [1])
         rows = g.Where(kept, rows, g.scalar(-torch.inf if mode == MAX else 0, rows.dtype))
         counted = g.cast(kept, weight.dtype)
-    made = _scattered(g, bag, rows, mode)
+    made = _scatter_bags(g, bag, rows, mode)
     if mode == SUM:
         return [made, None, None, None]
-    count = _scattered(g, bag, g.Expand(counted, g.Shape(rows)), SUM)
+    count = _scatter_bags(g, bag, g.Expand(counted, g.Shape(rows)), SUM)
     if mode == MEAN:
         return [g.Div(made, g.Max(count, 1)), None, None, None]
     return [g.Where(g.Equal(count, 0), g.scalar(0, weight.dtype), made), None, None, None]
@@ -128,6 +128,6 @@ def _bag_of_each(g: Graph, indices: Tensor, offsets: Tensor) -> Tensor:
     return g.Sub(g.ReduceSum(g.cast(begun, INT64), [1]), 1)
 
 
-def _scattered(g: Graph, bag: Tensor, rows: Tensor, mode: int) -> Tensor:
+def _scatter_bags(g: Graph, bag: Tensor, rows: Tensor, mode: int) -> Tensor:
     empty = g.Expand(g.scalar(-torch.inf if mode == MAX else 0, rows.dtype), list(g.sizes))
-    return written(g, "ScatterElements", empty, g.Expand(bag, g.Shape(rows)), rows, "max" if mode == MAX else "add", axis=0)
+    return append_scatter(g, "ScatterElements", empty, g.Expand(bag, g.Shape(rows)), rows, "max" if mode == MAX else "add", axis=0)

@@ -9,11 +9,11 @@ import onnx_ir as ir
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import DOUBLE, FLOAT, TORCH
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE, FLOAT, TORCH
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 
 
@@ -98,16 +98,16 @@ def _root_mean_square(g: Graph, x: Tensor, normalized_shape: Sequence[Size], eps
     return g.Sqrt(g.Add(g.ReduceMean(squares, axes, keepdims=1), eps))
 
 
-def standardised(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, channels: Size) -> Tensor:
+def normalise_instances(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, channels: Size) -> Tensor:
     """Return each channel of each sample by its own mean and variance: InstanceNormalization; in float64 spelled out."""
     if x.dtype != DOUBLE:
         return g.InstanceNormalization(x, *_affine(g, x, weight, bias, channels), epsilon=eps)
     mean, variance = moments(g, x, range(2, x.rank))
     made = g.Mul(g.Sub(x, mean), inverse_deviation(g, variance, eps))
-    return scaled(g, made, weight, bias, x.rank)
+    return apply_affine(g, made, weight, bias, x.rank)
 
 
-def scaled(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, rank: int) -> Tensor:
+def apply_affine(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, rank: int) -> Tensor:
     """Return x·w + b, with one w and b for each channel, the second of `rank` axes."""
     later = list(range(1, rank - 1))
     if weight is not None:
@@ -136,16 +136,16 @@ def group_norm(
     x = g.cast(x, wider(x, weight, bias))
     if 0 in x.sizes:  # ONNX Runtime refuses it
         return x
-    grouped = in_groups(g, x, groups)
-    made = g.reshaped(standardised(g, grouped, None, None, eps, groups), x.sizes)
-    return scaled(g, made, weight, bias, x.rank)
+    grouped = group_channels(g, x, groups)
+    made = g.reshape_to(normalise_instances(g, grouped, None, None, eps, groups), x.sizes)
+    return apply_affine(g, made, weight, bias, x.rank)
 
 
-def in_groups(g: Graph, x: Tensor, groups: int) -> Tensor:
+def group_channels(g: Graph, x: Tensor, groups: int) -> Tensor:
     """Return x (batch, channels, …) with all elements of each group of channels in one row: (batch, groups, elements)."""
     channels = x.sizes[1] // groups if isinstance(x.sizes[1], int) else FloorDiv(x.sizes[1], groups)
     sizes = (x.sizes[0], groups, channels * prod(x.sizes[2:]))
-    return g.sized(g.reshaped(x, sizes), sizes)
+    return g.set_sizes(g.reshape_to(x, sizes), sizes)
 
 
 @translates(aten.native_group_norm.default)
@@ -153,7 +153,7 @@ def native_group_norm(
     g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, n: Size, channels: Size, pixels: Size, groups: int, eps: float
 ) -> list[Tensor]:
     """native_group_norm(x, w?, b?, N, C, HxW, groups, eps) → the group norm, the mean and 1/√(variance + eps) of each group."""
-    mean, variance = moments(g, in_groups(g, x, groups), [2])
+    mean, variance = moments(g, group_channels(g, x, groups), [2])
     statistics = [g.Squeeze(value, [2]) for value in (mean, inverse_deviation(g, variance, eps))]
     return [group_norm(g, x, groups, weight, bias, eps), *statistics]
 
@@ -178,11 +178,11 @@ def instance_norm(
     if not use_input_stats:
         return batch_norm(g, x, weight, bias, running_mean, running_var, False, momentum, eps)
     x = g.cast(x, wider(x, weight, bias))
-    made = standardised(g, x, weight, bias, eps, x.sizes[1])
+    made = normalise_instances(g, x, weight, bias, eps, x.sizes[1])
     if running_mean is None or running_var is None:
         return made
     mean, variance = (g.ReduceMean(value, [0, *range(2, x.rank)], keepdims=0) for value in moments(g, x, range(2, x.rank)))
-    return [made, *updated(g, running_mean, running_var, mean, variance, momentum, prod(x.sizes[2:]))]
+    return [made, *update_running(g, running_mean, running_var, mean, variance, momentum, prod(x.sizes[2:]))]
 
 
 @translates(aten.batch_norm.default)
@@ -203,14 +203,14 @@ def batch_norm(
     In training the new running statistics follow the result.
     """
     if not training and running_mean is not None and running_var is not None:
-        return normalised(g, x, weight, bias, running_mean, running_var, eps)
+        return batch_normalise(g, x, weight, bias, running_mean, running_var, eps)
     made = normalised_in_training(g, x, weight, bias, running_mean, running_var, momentum, eps)
     return made if len(made) > 1 else made[0]
 
 
-def normalised(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
+def batch_normalise(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
     """Return x (batch, channels, …) by a mean and a variance (channels,) that are known."""
-    x, affine = _with_affine(g, x, weight, bias, mean)
+    x, affine = _prepare_affine(g, x, weight, bias, mean)
     return g.BatchNormalization(x, *affine, g.cast(mean, x.dtype), g.cast(variance, x.dtype), epsilon=eps)
 
 
@@ -225,15 +225,15 @@ def normalised_in_training(
     eps: float,
 ) -> list[Tensor]:
     """Return x (batch, channels, …) by its own mean and variance, and what the running ones (channels,) become, where there are any."""
-    x, affine = _with_affine(g, x, weight, bias, running_mean)
+    x, affine = _prepare_affine(g, x, weight, bias, running_mean)
     mean, variance = batch_moments(g, x)
     made = g.BatchNormalization(x, *affine, mean, variance, epsilon=eps)
     if running_mean is None or running_var is None:
         return [made]
-    return [made, *updated(g, running_mean, running_var, mean, variance, momentum, _count(x))]
+    return [made, *update_running(g, running_mean, running_var, mean, variance, momentum, _count(x))]
 
 
-def _with_affine(
+def _prepare_affine(
     g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None
 ) -> tuple[Tensor, list[Tensor]]:
     """Return x, its scale and its shift in the widest dtype among them."""
@@ -253,7 +253,7 @@ def _count(x: Tensor) -> Size:
     return prod(x.sizes[:1] + x.sizes[2:])
 
 
-def updated(
+def update_running(
     g: Graph, running_mean: Tensor, running_var: Tensor, mean: Tensor, variance: Tensor, momentum: float, count: Size
 ) -> list[Tensor]:
     """Return (1 − momentum)·running + momentum·new, for the mean and for the unbiased variance of so many elements."""

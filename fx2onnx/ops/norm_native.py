@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..build.graph import Graph, Tensor
 from ..compat import aten
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .norm import batch_moments, inverse_deviation, normalised, normalised_in_training
+from .norm import batch_moments, batch_normalise, inverse_deviation, normalised_in_training
 
 
 @translates(aten._native_batch_norm_legit_no_training.default)
@@ -21,7 +21,7 @@ def native_batch_norm_eval(
 ) -> list[Tensor]:
     """_native_batch_norm_legit_no_training(x, w?, b?, mean, var, momentum, eps) → BatchNormalization, and two empty tensors."""
     none = g.const([], running_mean.dtype)
-    return [normalised(g, x, weight, bias, running_mean, running_var, eps), none, none]
+    return [batch_normalise(g, x, weight, bias, running_mean, running_var, eps), none, none]
 
 
 @translates(aten._native_batch_norm_legit.default, aten._native_batch_norm_legit_functional.default, aten.native_batch_norm.default)

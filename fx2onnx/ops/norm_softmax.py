@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import torch
 
-from ..build.graph import Graph, Tensor
 from ..compat import aten
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .reduce import axes_of, reduced
+from .reduce import append_reduce, axes_of
 
 
 def over(g: Graph, op_type: str, x: Tensor, dim: int) -> Tensor:
@@ -33,5 +33,5 @@ def log_softmax(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None)
 def safe_softmax(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> Tensor:
     """_safe_softmax(x, dim, dtype?) → Softmax, and 0 where all along the axis is −inf: ReduceMax, Equal, Where."""
     x = g.cast(x, g.dtype)
-    nothing = g.Equal(reduced(g, "ReduceMax", x, axes_of(x, dim), True), -torch.inf)
+    nothing = g.Equal(append_reduce(g, "ReduceMax", x, axes_of(x, dim), True), -torch.inf)
     return g.Where(nothing, g.scalar(0, x.dtype), over(g, "Softmax", x, dim))

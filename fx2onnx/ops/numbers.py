@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..build.graph import Graph, Tensor
 from ..compat import aten
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 
 

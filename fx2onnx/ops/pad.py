@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import sympy
 
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .reduce import never_empty
 from .shape import END
@@ -24,13 +24,13 @@ def pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str = "constant", value:
         return constant_pad(g, x, pad, value or 0)
     if mode == "circular":
         return circular_pad(g, x, pad)
-    return _padded(g, x, pad, MODES[mode])
+    return _pad(g, x, pad, MODES[mode])
 
 
 @translates(aten.constant_pad_nd.default)
 def constant_pad(g: Graph, x: Tensor, pad: Sequence[Size], value: float = 0) -> Tensor:
     """constant_pad_nd(x, pad, value) → Pad; nothing when there is none."""
-    before, after, axes = _by_axis(x, pad)
+    before, after, axes = _split_padding(x, pad)
     return pad_along(g, x, before, after, axes, g.const(value, x.dtype)) if axes else x
 
 
@@ -71,13 +71,13 @@ def pad_sequence(
 @translates(aten.reflection_pad1d.default, aten.reflection_pad2d.default, aten.reflection_pad3d.default)
 def reflection_pad(g: Graph, x: Tensor, padding: Sequence[Size]) -> Tensor:
     """reflection_pad(x, padding) → Pad with mode reflect."""
-    return _padded(g, x, padding, "reflect")
+    return _pad(g, x, padding, "reflect")
 
 
 @translates(aten.replication_pad1d.default, aten.replication_pad2d.default, aten.replication_pad3d.default)
 def replication_pad(g: Graph, x: Tensor, padding: Sequence[Size]) -> Tensor:
     """replication_pad(x, padding) → Pad with mode edge."""
-    return _padded(g, x, padding, "edge")
+    return _pad(g, x, padding, "edge")
 
 
 @translates(aten._pad_circular.default)
@@ -85,38 +85,38 @@ def circular_pad(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
     """_pad_circular(x, pad) → Pad with mode wrap; Concat of Slices before opset 19, and where x may be empty: ONNX Runtime refuses that."""
     known = all(isinstance(width, int) for width in pad)
     if g.opset >= 19 and (never_empty(x, range(x.rank)) or not known):
-        return _wrapped(g, x, pad)
+        return _pad_by_wrapping(g, x, pad)
     if not known:
         raise Untranslated("circular padding by a width that is not constant needs opset 19 or later")
-    for begin, end, axis in zip(*_by_axis(x, pad), strict=True):
+    for begin, end, axis in zip(*_split_padding(x, pad), strict=True):
         inner = g.Slice(x, [max(-begin, 0)], [min(end, 0) or END], [axis]) if begin < 0 or end < 0 else x
         ends = [g.Slice(inner, [-begin], [END], [axis])] if begin > 0 else []
         starts = [g.Slice(inner, [0], [end], [axis])] if end > 0 else []
-        x = g.sized(g.Concat(*ends, inner, *starts, axis=axis) if ends or starts else inner, x.sizes)
+        x = g.set_sizes(g.Concat(*ends, inner, *starts, axis=axis) if ends or starts else inner, x.sizes)
     return x
 
 
-def _by_axis(x: Tensor, pad: Sequence[Size]) -> tuple[list[Size], list[Size], list[int]]:
+def _split_padding(x: Tensor, pad: Sequence[Size]) -> tuple[list[Size], list[Size], list[int]]:
     """Return the padding before and after each axis that has some, and those axes; torch gives it from the last axis on."""
     pairs = {x.rank - 1 - i: (pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)}
     axes = sorted(axis for axis, pair in pairs.items() if pair != (0, 0))
     return [pairs[axis][0] for axis in axes], [pairs[axis][1] for axis in axes], axes
 
 
-def _padded(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
+def _pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
     """Pad first and cut then: torch reads at the edge of `x`, also where that is cut off."""
-    before, after, axes = _by_axis(x, pad)
+    before, after, axes = _split_padding(x, pad)
     added = [width - _least(width) for width in (*before, *after)]
     if any(width != 0 for width in added):
         more = {axis: begin + end for axis, begin, end in zip(axes, added[: len(axes)], added[len(axes) :], strict=True)}
         sizes = [size + more.get(axis, 0) for axis, size in enumerate(x.sizes)]
-        x = g.sized(pad_along(g, x, added[: len(axes)], added[len(axes) :], axes, mode=mode), sizes)
+        x = g.set_sizes(pad_along(g, x, added[: len(axes)], added[len(axes) :], axes, mode=mode), sizes)
     return _cut(g, x, before, after, axes)
 
 
-def _wrapped(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
+def _pad_by_wrapping(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
     """Cut first and pad then: what is cut off does not come back at the other end."""
-    before, after, axes = _by_axis(x, pad)
+    before, after, axes = _split_padding(x, pad)
     x = _cut(g, x, before, after, axes)
     added = [width - _least(width) for width in (*before, *after)]
     return pad_along(g, x, added[: len(axes)], added[len(axes) :], axes, mode="wrap") if any(width != 0 for width in added) else x

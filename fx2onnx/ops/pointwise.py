@@ -8,11 +8,11 @@ from typing import TypeGuard
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH, UINT8, UINT16, UINT32, UINT64, onnx_dtype
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
-from ..build.values import Number
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH, UINT8, UINT16, UINT32, UINT64, onnx_dtype
+from ..ir.expressions import Number
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
 
 UNSIGNED = (UINT8, UINT16, UINT32, UINT64)
@@ -99,10 +99,10 @@ def div(g: Graph, a: Operand, b: Operand, rounding_mode: str | None = None) -> T
         x, y = reals(g, a, b)
         return g.cast(g.Div(*wide(g, a, b)), x.dtype) if _is_too_fine(x.dtype, a, b) else g.Div(x, y)
     a, b = g.promote(a, b)
-    return truncated(g, g.Div(a, b)) if a.dtype in FLOATS else g.Div(a, b)
+    return truncate(g, g.Div(a, b)) if a.dtype in FLOATS else g.Div(a, b)
 
 
-def truncated(g: Graph, x: Tensor) -> Tensor:
+def truncate(g: Graph, x: Tensor) -> Tensor:
     """Return floats without their fraction."""
     return g.Where(g.Less(x, 0), g.Ceil(x), g.Floor(x))
 
@@ -176,12 +176,12 @@ def clamp(g: Graph, x: Tensor, low: Operand | None = None, high: Operand | None 
     x = g.cast(x, dtype)
     least, most = (None if bound is None else g.cast(bound, dtype) for bound in (low, high))
     if between:
-        return clipped(g, x, least, most)
+        return append_clip(g, x, least, most)
     x = x if least is None else larger(g, x, least)
     return x if most is None else smaller(g, x, most)
 
 
-def clipped(g: Graph, x: Tensor, low: Operand, high: Operand) -> Tensor:
+def append_clip(g: Graph, x: Tensor, low: Operand, high: Operand) -> Tensor:
     """Append Clip; for int64 Where twice, as `larger`."""
     least, most = g.cast(low, x.dtype), g.cast(high, x.dtype)
     return smaller(g, larger(g, x, least), most) if x.dtype == INT64 else g.Clip(x, least, most)

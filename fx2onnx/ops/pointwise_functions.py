@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import torch
 
-from ..build import double
-from ..build.double import expm1_of, log1p_of
-from ..build.dtypes import BOOL, DOUBLE, FLOATS, INT64
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
 from ..compat import aten
+from ..ir import float64_math
+from ..ir.dtypes import BOOL, DOUBLE, FLOATS, INT64
+from ..ir.float64_math import expm1_of, log1p_of
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
-from .pointwise import signbit, truncated, where, wide
+from .pointwise import signbit, truncate, where, wide
 
 
 def unary(
@@ -30,7 +30,7 @@ def unary(
     return translation
 
 
-def by_formula(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+def translate_by_formula(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
     """Return the translation of a function of one real number by a formula, in float32 or float64."""
 
     @translates(*targets)
@@ -49,25 +49,25 @@ log = unary("Log", aten.log.default)
 sin = unary("Sin", aten.sin.default)
 cos = unary("Cos", aten.cos.default)
 tanh = unary("Tanh", aten.tanh.default)
-tan = unary("Tan", aten.tan.default, in_double=double.tan)
-asin = unary("Asin", aten.asin.default, aten.arcsin.default, in_double=double.asin)
-acos = unary("Acos", aten.acos.default, aten.arccos.default, in_double=double.acos)
-atan = unary("Atan", aten.atan.default, aten.arctan.default, in_double=double.atan)
-sinh = unary("Sinh", aten.sinh.default, in_double=double.sinh)
-cosh = unary("Cosh", aten.cosh.default, in_double=double.cosh)
-asinh = unary("Asinh", aten.asinh.default, aten.arcsinh.default, in_double=double.asinh)
-acosh = unary("Acosh", aten.acosh.default, aten.arccosh.default, in_double=double.acosh)
-atanh = unary("Atanh", aten.atanh.default, aten.arctanh.default, in_double=double.atanh)
-erf = unary("Erf", aten.erf.default, aten.special_erf.default, in_double=double.erf)
-expm1 = by_formula(expm1_of, aten.expm1.default, aten.special_expm1.default)
-log1p = by_formula(log1p_of, aten.log1p.default, aten.special_log1p.default)
+tan = unary("Tan", aten.tan.default, in_double=float64_math.tan)
+asin = unary("Asin", aten.asin.default, aten.arcsin.default, in_double=float64_math.asin)
+acos = unary("Acos", aten.acos.default, aten.arccos.default, in_double=float64_math.acos)
+atan = unary("Atan", aten.atan.default, aten.arctan.default, in_double=float64_math.atan)
+sinh = unary("Sinh", aten.sinh.default, in_double=float64_math.sinh)
+cosh = unary("Cosh", aten.cosh.default, in_double=float64_math.cosh)
+asinh = unary("Asinh", aten.asinh.default, aten.arcsinh.default, in_double=float64_math.asinh)
+acosh = unary("Acosh", aten.acosh.default, aten.arccosh.default, in_double=float64_math.acosh)
+atanh = unary("Atanh", aten.atanh.default, aten.arctanh.default, in_double=float64_math.atanh)
+erf = unary("Erf", aten.erf.default, aten.special_erf.default, in_double=float64_math.erf)
+expm1 = translate_by_formula(expm1_of, aten.expm1.default, aten.special_expm1.default)
+log1p = translate_by_formula(log1p_of, aten.log1p.default, aten.special_log1p.default)
 
 
 @translates(aten.erfc.default, aten.special_erfc.default)
 def erfc(g: Graph, x: Tensor) -> Tensor:
     """erfc(x) → 1 - Erf(x)."""
     x, *_ = wide(g, x)
-    return double.erfc(g, x) if x.dtype == DOUBLE else g.Sub(1, g.Erf(x))
+    return float64_math.erfc(g, x) if x.dtype == DOUBLE else g.Sub(1, g.Erf(x))
 
 
 @translates(aten.rsqrt.default)
@@ -139,7 +139,7 @@ def round_decimals(g: Graph, x: Tensor, decimals: int = 0) -> Tensor:
 @translates(aten.trunc.default, aten.fix.default)
 def trunc(g: Graph, x: Tensor) -> Tensor:
     """trunc(x) → Where x < 0, Ceil, else Floor; nothing for integers."""
-    return truncated(g, x) if x.dtype in FLOATS else x
+    return truncate(g, x) if x.dtype in FLOATS else x
 
 
 @translates(aten.frac.default)
@@ -182,7 +182,7 @@ def atan2(g: Graph, y: Tensor, x: Tensor) -> Tensor:
     y, x = wide(g, y, x)
     height, width = g.Abs(y), g.Abs(x)
     ratio = g.Where(g.Equal(height, width), g.cast(g.Greater(height, 0), x.dtype), g.Div(height, width))
-    angle = double.atan(g, ratio) if x.dtype == DOUBLE else g.Atan(ratio)
+    angle = float64_math.atan(g, ratio) if x.dtype == DOUBLE else g.Atan(ratio)
     angle = g.Where(signbit(g, x), g.Sub(math.pi, angle), angle)
     return g.Where(signbit(g, y), g.Neg(angle), angle)
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import torch
 
-from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64, UINT64
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64, UINT64
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
 from .pointwise import clamp, reals, where
 
@@ -79,7 +79,7 @@ bitwise_xor = bitwise(
 bitwise_not = bitwise("Not", aten.bitwise_not.default)
 
 
-def _shifted(g: Graph, x: Tensor, count: Tensor, direction: str) -> Tensor:
+def _shift_bits(g: Graph, x: Tensor, count: Tensor, direction: str) -> Tensor:
     """Return the bits of x moved in an unsigned 64-bit number: in two steps, since 64 places or more, or a negative count, leave none."""
     count = g.cast(count, UINT64)
     last = g.Min(count, BITS - 1)
@@ -103,7 +103,7 @@ def left_shift(g: Graph, a: Operand, b: Operand) -> Tensor:
     x, count = _integers(g, a, b)
     if isinstance(b, int) and 0 <= b < x.dtype.itemsize * 8 - 1:
         return g.Mul(x, 1 << b)
-    return g.cast(_shifted(g, x, count, "LEFT"), x.dtype)
+    return g.cast(_shift_bits(g, x, count, "LEFT"), x.dtype)
 
 
 @translates(
@@ -115,7 +115,7 @@ def right_shift(g: Graph, a: Operand, b: Operand) -> Tensor:
     x, count = _integers(g, a, b)
     signs = g.Neg(g.cast(g.Less(x, 0), INT64))
     flipped = g.BitwiseXor(g.cast(x, INT64), signs)
-    return g.BitwiseXor(g.cast(_shifted(g, flipped, count, "RIGHT"), INT64), signs)
+    return g.BitwiseXor(g.cast(_shift_bits(g, flipped, count, "RIGHT"), INT64), signs)
 
 
 def _never(g: Graph, x: Tensor) -> Tensor:

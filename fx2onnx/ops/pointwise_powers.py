@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
-from ..build.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64
-from ..build.graph import Graph, Tensor
-from ..build.subgraphs import closed, input_named
-from ..build.tensor import Operand
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
+from ..lower.subgraphs import finish_subgraph, input_named
 from ..translate.registry import translates
 from .pointwise import is_number, reals, where
 from .pointwise_logic import left_shift
@@ -25,14 +25,14 @@ def pow_(g: Graph, a: Operand, b: Operand) -> Tensor:
         return _to_the(g, base, b)
     if base.dtype in FLOATS:
         return g.Pow(base, exponent)
-    return left_shift(g, 1, exponent) if a == 2 else _of_integers(g, base, exponent)
+    return left_shift(g, 1, exponent) if a == 2 else _power_of_integers(g, base, exponent)
 
 
 def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
     if exponent == 1:
         return base
     if base.dtype not in FLOATS:
-        return _multiplied(g, base, int(exponent)) if exponent > 1 else g.Pow(base, exponent)
+        return _power_by_squaring(g, base, int(exponent)) if exponent > 1 else g.Pow(base, exponent)
     known: dict[float, Callable[[], Tensor]] = {
         -1: lambda: g.Reciprocal(base),
         0.5: lambda: g.Sqrt(base),
@@ -41,22 +41,22 @@ def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
     return known[exponent]() if exponent in known else g.Pow(base, exponent)
 
 
-def _multiplied(g: Graph, base: Tensor, exponent: int) -> Tensor:
+def _power_by_squaring(g: Graph, base: Tensor, exponent: int) -> Tensor:
     """Return a power of integers as products, which wrap as torch's do."""
     if exponent == 1:
         return base
-    half = _multiplied(g, base, exponent // 2)
+    half = _power_by_squaring(g, base, exponent // 2)
     square = g.Mul(half, half)
     return g.Mul(square, base) if exponent % 2 else square
 
 
-def _of_integers(g: Graph, base: Tensor, exponent: Tensor) -> Tensor:
+def _power_of_integers(g: Graph, base: Tensor, exponent: Tensor) -> Tensor:
     """Return a power by its bits. To a negative exponent only 1 and -1 have one that is not 0."""
     dtype, sizes = base.dtype, g.sizes
-    base, exponent = (g.sized(g.Expand(g.cast(x, INT64), list(sizes)), sizes) for x in (base, exponent))
+    base, exponent = (g.set_sizes(g.Expand(g.cast(x, INT64), list(sizes)), sizes) for x in (base, exponent))
     negative = g.Less(exponent, 0)
     vanishes = g.And(negative, g.Not(g.Equal(g.Abs(base), 1)))
-    states = [g.sized(g.Expand(g.const(1, INT64), list(sizes)), sizes), base, where(g, negative, g.Mod(exponent, 2), exponent)]
+    states = [g.set_sizes(g.Expand(g.const(1, INT64), list(sizes)), sizes), base, where(g, negative, g.Mod(exponent, 2), exponent)]
     made = g.Loop(None, any_above_zero(g, states[2]), *states, outputs=3, body=_turn(g, sizes))[0]
     made.dtype = INT64
     return g.cast(where(g, vanishes, 0, made), dtype)
@@ -69,7 +69,7 @@ def _turn(g: Graph, sizes: Sequence[Size]) -> ir.Graph:
     result = inner.Where(inner.Equal(inner.Mod(rest, 2), 1), inner.Mul(result, square), result)
     rest = inner.Div(rest, 2)
     results = [any_above_zero(inner, rest), result, inner.Mul(square, square), rest]
-    return closed(inner, "body", [number, goes_on, *inputs], results, [BOOL, INT64, INT64, INT64])
+    return finish_subgraph(inner, "body", [number, goes_on, *inputs], results, [BOOL, INT64, INT64, INT64])
 
 
 def any_above_zero(g: Graph, x: Tensor) -> Tensor:
@@ -91,4 +91,4 @@ def float_power(g: Graph, a: Operand, b: Operand) -> Tensor:
 def ldexp(g: Graph, x: Tensor, exponent: Tensor) -> Tensor:
     """ldexp(x, n) = x·2ⁿ → Pow, Mul."""
     power, *_ = reals(g, exponent)
-    return g.Mul(*reals(g, x, g.sized(g.Pow(g.const(2.0, power.dtype), power), exponent.sizes)))
+    return g.Mul(*reals(g, x, g.set_sizes(g.Pow(g.const(2.0, power.dtype), power), exponent.sizes)))

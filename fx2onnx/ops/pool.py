@@ -8,15 +8,15 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ..build.dtypes import FLOATS, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import FLOATS, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .nn import Ints, batched, each, spread, unbatched
+from .nn import Ints, add_batch_axis, each, remove_batch_axis, spread
 from .reduce import mean_of
 from .reduce_extreme import amax
-from .windows import KERNELS, Geometry, greatest, summed
+from .windows import KERNELS, Geometry, greatest, sum_windows
 
 AXES = {"1d": 1, "2d": 2, "3d": 3}
 
@@ -39,14 +39,14 @@ def max_pooled(
     strides, pads = each(stride, axes) if stride else kernels, each(padding, axes)
     if x.dtype == INT64:  # ONNX Runtime has no kernel for it
         at = Geometry(kernels, strides, pads, [max(r, p) for r, p in zip(reach, pads, strict=True)], dilations, g.sizes[-axes:])
-        return [unbatched(g, value, x, axes + 2) for value in greatest(g, batched(g, x, axes + 2), at)[:outputs]]
+        return [remove_batch_axis(g, value, x, axes + 2) for value in greatest(g, add_batch_axis(g, x, axes + 2), at)[:outputs]]
     attributes = _geometry(g, x, kernels, reach, strides, pads, ceil_mode)
-    made = g.MaxPool(batched(g, x, axes + 2), outputs=outputs, dilations=dilations, **attributes)
+    made = g.MaxPool(add_batch_axis(g, x, axes + 2), outputs=outputs, dilations=dilations, **attributes)
     if outputs == 1:
-        return [unbatched(g, made, x, axes + 2)]
+        return [remove_batch_axis(g, made, x, axes + 2)]
     made[1].type = ir.TensorType(INT64)
     position = g.Mod(made[1], g.ints([prod(x.sizes[-axes:])]))
-    return [unbatched(g, value, x, axes + 2) for value in (made[0], position)]
+    return [remove_batch_axis(g, value, x, axes + 2) for value in (made[0], position)]
 
 
 def _geometry(
@@ -75,7 +75,7 @@ def max_pool(
     """max_pool(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool, of a whole axis that moves amax."""
     if whole := _whole_axes(x, kernel, padding, axes_of(g)):
         kernel, stride = _left(whole, kernel, stride, axes_of(g))
-        x = g.sized(amax(g, x, whole, keepdim=True), _ones_at(whole, x.sizes))
+        x = g.set_sizes(amax(g, x, whole, keepdim=True), _ones_at(whole, x.sizes))
         if set(kernel) == {1}:
             return x
     return max_pooled(g, x, kernel, stride, padding, dilation, ceil_mode, 1)[0]
@@ -108,7 +108,7 @@ def avg_pool(
     axes = axes_of(g)
     if not divisor_override and (taken := _whole_axes(x, kernel, padding, axes)):
         kernel, stride = _left(taken, kernel, stride, axes)
-        x = g.sized(mean_of(g, x, taken, keepdim=True), _ones_at(taken, x.sizes))
+        x = g.set_sizes(mean_of(g, x, taken, keepdim=True), _ones_at(taken, x.sizes))
         if set(kernel) == {1}:
             return x
     kernels, pads = each(kernel, axes), each(padding, axes)
@@ -117,14 +117,14 @@ def avg_pool(
         return _mean_of_windows(g, x, kernels, strides, pads, count_include_pad, divisor_override)
     whole = not ceil_mode and (count_include_pad or bool(divisor_override))
     attributes = _geometry(g, x, kernels, kernels, strides, pads, ceil_mode)
-    made = g.AveragePool(batched(g, x, axes + 2), **attributes, count_include_pad=whole or None)
+    made = g.AveragePool(add_batch_axis(g, x, axes + 2), **attributes, count_include_pad=whole or None)
     geometry = x.sizes[-axes:], kernels, strides, pads
     if ceil_mode and (count_include_pad or divisor_override):
         made = g.Mul(made, g.cast(_counts(g, *geometry, included=False), made.dtype))
         made = g.Div(made, divisor_override or g.cast(_counts(g, *geometry, included=True), made.dtype))
     elif divisor_override:
         made = g.Mul(made, prod(kernels) / divisor_override)
-    return unbatched(g, made, x, axes + 2)
+    return remove_batch_axis(g, made, x, axes + 2)
 
 
 def _whole_axes(x: Tensor, kernel: Ints, padding: Ints, axes: int) -> list[int]:
@@ -150,11 +150,11 @@ def _mean_of_windows(
     """The sum of each window by how many elements torch counts there, of integers without the fraction."""
     axes = len(kernels)
     wide = x.dtype if x.dtype in FLOATS else INT64
-    image = batched(g, g.sized(g.cast(x, wide), x.sizes), axes + 2)
+    image = add_batch_axis(g, g.set_sizes(g.cast(x, wide), x.sizes), axes + 2)
     ends = [max(k, p) for k, p in zip(kernels, pads, strict=True)]
-    total = summed(g, image, Geometry(kernels, strides, pads, ends, [1] * axes, g.sizes[-axes:]))
+    total = sum_windows(g, image, Geometry(kernels, strides, pads, ends, [1] * axes, g.sizes[-axes:]))
     divided = divisor or g.cast(_counts(g, x.sizes[-axes:], kernels, strides, pads, included=with_padding), wide)
-    return unbatched(g, g.Div(total, divided), x, axes + 2)
+    return remove_batch_axis(g, g.Div(total, divided), x, axes + 2)
 
 
 def _counts(g: Graph, sizes: Sequence[Size], kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int], included: bool) -> Tensor:
@@ -180,4 +180,4 @@ def max_unpool(g: Graph, x: Tensor, indices: Tensor, output_size: Sequence[Size]
     outer = x.sizes[: -len(output_size)]
     zeros = g.Expand(g.scalar(0, x.dtype), [*outer, prod(output_size)])
     flat = [g.Reshape(value, g.ints([*outer, prod(x.sizes[len(outer) :])])) for value in (indices, x)]
-    return g.reshaped(g.ScatterElements(zeros, *flat, axis=-1), g.sizes)
+    return g.reshape_to(g.ScatterElements(zeros, *flat, axis=-1), g.sizes)

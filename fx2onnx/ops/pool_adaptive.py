@@ -10,12 +10,12 @@ import onnx_ir as ir
 import sympy
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import DOUBLE, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import UNKNOWN_SIZE, Size
 from ..compat import aten
+from ..ir.dtypes import DOUBLE, INT64
+from ..ir.expressions import UNKNOWN_SIZE, Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .nn import batched, unbatched
+from .nn import add_batch_axis, remove_batch_axis
 from .pool import axes_of
 
 
@@ -57,7 +57,7 @@ def adaptive_avg_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> Tenso
     sizes = x.sizes[-axes:]
     if x.dtype != DOUBLE and all(map(divides, sizes, output_size)):
         kernel = [size // wanted for size, wanted in zip(sizes, output_size, strict=True)]
-        return unbatched(g, g.AveragePool(batched(g, x, axes + 2), kernel_shape=kernel, strides=kernel), x, axes + 2)
+        return remove_batch_axis(g, g.AveragePool(add_batch_axis(g, x, axes + 2), kernel_shape=kernel, strides=kernel), x, axes + 2)
     made = x
     for axis, size, wanted in zip(range(x.rank - axes, x.rank), sizes, output_size, strict=True):
         made = made if size == wanted else _means(g, made, axis, x.rank, size, wanted)
@@ -80,7 +80,7 @@ def adaptive_max_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> list[
     axes = axes_of(g)
     sizes = x.sizes[-axes:]
     if all(map(divides, sizes, output_size)):
-        return _pooled(g, x, axes, [size // wanted for size, wanted in zip(sizes, output_size, strict=True)])
+        return _max_pool(g, x, axes, [size // wanted for size, wanted in zip(sizes, output_size, strict=True)])
     table = g.const([[0]], INT64)
     for size, wanted in zip(sizes, output_size, strict=True):
         inner = windows(g, size, wanted).positions
@@ -91,11 +91,11 @@ def adaptive_max_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> list[
     last = x.rank - axes + 1
     best = g.ArgMax(read, axis=last, keepdims=1)
     places = g.GatherElements(g.Expand(table, g.Shape(read)), best, axis=-1)
-    return [g.reshaped(g.sized(value, (UNKNOWN_SIZE,)), g.sizes) for value in (g.ReduceMax(read, [last], keepdims=0), places)]
+    return [g.reshape_to(g.set_sizes(value, (UNKNOWN_SIZE,)), g.sizes) for value in (g.ReduceMax(read, [last], keepdims=0), places)]
 
 
-def _pooled(g: Graph, x: Tensor, axes: int, kernel: list[int]) -> list[Tensor]:
-    values, places = g.MaxPool(batched(g, x, axes + 2), outputs=2, kernel_shape=kernel, strides=kernel)
+def _max_pool(g: Graph, x: Tensor, axes: int, kernel: list[int]) -> list[Tensor]:
+    values, places = g.MaxPool(add_batch_axis(g, x, axes + 2), outputs=2, kernel_shape=kernel, strides=kernel)
     places.type = ir.TensorType(INT64)
     inside = g.Mod(places, g.ints([prod(x.sizes[-axes:])]))
-    return [unbatched(g, value, x, axes + 2) for value in (values, inside)]
+    return [remove_batch_axis(g, value, x, axes + 2) for value in (values, inside)]

@@ -11,12 +11,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import DOUBLE, FLOAT, INT8, INT16, INT32, UINT8, UINT16, onnx_dtype
-from ..build.graph import Graph, Tensor
-from ..build.quantized import STORED, Quantized
-from ..build.tensor import Operand
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE, FLOAT, INT8, INT16, INT32, UINT8, UINT16, onnx_dtype
+from ..ir.graph import Graph, Tensor
+from ..ir.quantized import STORED, Quantized
+from ..ir.tensor import Operand
 from ..translate.registry import takes_quantized, translates
 
 NARROW = (INT8, UINT8)
@@ -29,30 +29,30 @@ LEAST, MOST = -(2.0**31), 2147483520.0  # where torch cuts off the number of ste
 @translates(aten.quantize_per_tensor.default, aten.quantize_per_tensor.tensor_qparams)
 def quantize_per_tensor(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, dtype: torch.dtype) -> Quantized:
     """quantize_per_tensor(x, scale, zero_point, dtype) → QuantizeLinear of x · (1 / scale), with the zero point as torch adds it."""
-    stored = _stored(dtype)
+    stored = _check_storage_dtype(dtype)
     step, zero = g.scalar(scale, FLOAT), g.scalar(zero_point, stored)
     if not adds_zero_point_before_rounding():
         steps = g.Mul(x, inverse(g, step))
         least = g.Where(
             g.Less(g.cast(zero, FLOAT), 0), g.const(LEAST, FLOAT), g.const(-math.inf, FLOAT)
         )  # torch adds in int32, which wraps
-        return Quantized(rounded(g, g.Where(g.GreaterOrEqual(steps, least), steps, g.const(MOST, FLOAT)), zero), step, zero)
+        return Quantized(round_to_grid(g, g.Where(g.GreaterOrEqual(steps, least), steps, g.const(MOST, FLOAT)), zero), step, zero)
     wide = g.Add(g.Mul(g.cast(x, DOUBLE), g.cast(inverse(g, step), DOUBLE)), g.cast(zero, DOUBLE))
-    return Quantized(_on_grid(g, g.cast(wide, FLOAT), stored, torch.iinfo(STORED[dtype]).max), step, zero)
+    return Quantized(_quantize_floats(g, g.cast(wide, FLOAT), stored, torch.iinfo(STORED[dtype]).max), step, zero)
 
 
 @takes_quantized
 @translates(aten.quantize_per_channel.default)
 def quantize_per_channel(g: Graph, x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: torch.dtype) -> Quantized:
     """quantize_per_channel(x, scales, zero_points, axis, dtype) → QuantizeLinear of x · (1 / scale), with zero_point of each row."""
-    stored = _stored(dtype)
+    stored = _check_storage_dtype(dtype)
     steps, zeros = g.cast(scales, FLOAT), g.cast(zero_points, stored)
     along = [-1, *[1] * (x.rank - axis - 1)]
     wide = g.Mul(x, g.Reshape(inverse(g, steps), along))
     offset = g.Reshape(g.cast(zeros, FLOAT), along)
     if not adds_zero_point_before_rounding():
-        return Quantized(rounded(g, g.Where(g.IsNaN(wide), g.Neg(offset), wide), zeros, axis), steps, zeros, axis)
-    return Quantized(_on_grid(g, g.Add(wide, offset), stored, 0), steps, zeros, axis)
+        return Quantized(round_to_grid(g, g.Where(g.IsNaN(wide), g.Neg(offset), wide), zeros, axis), steps, zeros, axis)
+    return Quantized(_quantize_floats(g, g.Add(wide, offset), stored, 0), steps, zeros, axis)
 
 
 @takes_quantized
@@ -130,7 +130,7 @@ class Range:
 
 def grid_of_weight(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, to: Range, axis: int | None = None) -> Tensor | None:
     """Return the whole numbers of a weight, computed here as torch does; None for what is no weight, or known in a call only."""
-    weight, step, zero = (known(g, value) for value in (x, scale, zero_point))
+    weight, step, zero = (read_constant(g, value) for value in (x, scale, zero_point))
     if weight is None or step is None or zero is None or not isinstance(to.least, int) or not isinstance(to.most, int):
         return None
     along = [-1, *[1] * (weight.dim() - axis - 1)] if axis is not None else []
@@ -141,7 +141,7 @@ def grid_of_weight(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, to:
     return g.initializer(g.shared.names.unique(f"{x.name}/quantized"), values)
 
 
-def known(g: Graph, value: Operand) -> torch.Tensor | None:
+def read_constant(g: Graph, value: Operand) -> torch.Tensor | None:
     """Return what is known of a value before any call: a number, a constant, or a weight that no call changes."""
     if isinstance(value, (int, float)):
         return torch.tensor(value)
@@ -150,22 +150,22 @@ def known(g: Graph, value: Operand) -> torch.Tensor | None:
 
 def inverse(g: Graph, scale: Tensor) -> Tensor:
     """Return 1 / scale in float32, which torch multiplies with; not as `Div(1, scale)`: ONNX Runtime makes x · (1 / scale) x / scale."""
-    settled = known(g, scale)
+    settled = read_constant(g, scale)
     return g.Mul(g.Div(g.const(2, FLOAT), scale), 0.5) if settled is None else g.const(1 / settled.float(), FLOAT)
 
 
-def rounded(g: Graph, steps: Tensor, zero_point: Tensor, axis: int | None = None) -> Tensor:
+def round_to_grid(g: Graph, steps: Tensor, zero_point: Tensor, axis: int | None = None) -> Tensor:
     """Return the whole numbers next to these numbers of steps, with the zero point added, cut off at the ends of its type."""
     ones = g.const(1, FLOAT) if axis is None else g.Expand(g.const([1], FLOAT), g.shape(zero_point))
     return g.QuantizeLinear(steps, ones, zero_point, **({} if axis is None else {"axis": axis}))
 
 
-def _on_grid(g: Graph, x: Tensor, dtype: ir.DataType, of_nan: int) -> Tensor:
+def _quantize_floats(g: Graph, x: Tensor, dtype: ir.DataType, of_nan: int) -> Tensor:
     """Return whole numbers next to these floats, cut off at the ends of a type."""
     return g.QuantizeLinear(g.Where(g.IsNaN(x), g.const(of_nan, FLOAT), x), g.const(1, FLOAT), g.const(0, dtype))
 
 
-def _stored(dtype: torch.dtype) -> ir.DataType:
+def _check_storage_dtype(dtype: torch.dtype) -> ir.DataType:
     if dtype not in STORED:
         raise Untranslated(f"ONNX Runtime has no kernels for {dtype}: use {' or '.join(map(str, STORED))}")
     return onnx_dtype(STORED[dtype])

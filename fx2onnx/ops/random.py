@@ -9,24 +9,24 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, DOUBLE, FLOAT, INT64
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import BOOL, DOUBLE, FLOAT, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
 
 UNIFORM, NORMAL = "RandomUniform", "RandomNormal"
 
 
-def drawn(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **parameters: float) -> Tensor:
+def append_random(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **parameters: float) -> Tensor:
     """Append RandomUniform or RandomNormal of these sizes, like a ConstantOfShape where they move: float32 for all but float64."""
     attributes: dict[str, Any] = dict(parameters)
     if sizes and dtype != DOUBLE and all(isinstance(size, int) for size in sizes):
-        return g.sized(g.op(kind, shape=list(sizes), **attributes), sizes)
+        return g.set_sizes(g.op(kind, shape=list(sizes), **attributes), sizes)
     like = g.op("ConstantOfShape", g.ints(sizes))
-    return g.sized(g.op(f"{kind}Like", g.cast(like, DOUBLE) if dtype == DOUBLE else like, **attributes), sizes)
+    return g.set_sizes(g.op(f"{kind}Like", g.cast(like, DOUBLE) if dtype == DOUBLE else like, **attributes), sizes)
 
 
 @translates(
@@ -34,20 +34,20 @@ def drawn(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **para
 )
 def rand(g: Graph, *_: object, dtype: torch.dtype | None = None, generator: None = None) -> Tensor:
     """rand(size), randn_like(x), … → RandomUniform or RandomNormal."""
-    return drawn(g, NORMAL if "randn" in g.overload._schema.name else UNIFORM, g.sizes, g.dtype)
+    return append_random(g, NORMAL if "randn" in g.overload._schema.name else UNIFORM, g.sizes, g.dtype)
 
 
 @translates(aten.uniform.default, aten.uniform_.default)
 def uniform(g: Graph, x: Tensor, low: float = 0.0, high: float = 1.0, generator: torch.Generator | None = None, **named: float) -> Tensor:
     """uniform(x, from, to) → RandomUniform."""
     low, high = named.get("from", low), named.get("to", high)
-    return g.cast(drawn(g, UNIFORM, x.sizes, x.dtype, low=float(low), high=float(high)), x.dtype)
+    return g.cast(append_random(g, UNIFORM, x.sizes, x.dtype, low=float(low), high=float(high)), x.dtype)
 
 
 @translates(aten.normal_.default, aten.normal_functional.default)
 def normal(g: Graph, x: Tensor, mean: float = 0.0, std: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """normal_(x, mean, std) → RandomNormal."""
-    return g.cast(drawn(g, NORMAL, x.sizes, x.dtype, mean=float(mean), scale=float(std)), x.dtype)
+    return g.cast(append_random(g, NORMAL, x.sizes, x.dtype, mean=float(mean), scale=float(std)), x.dtype)
 
 
 @translates(aten.normal.Tensor_float, aten.normal.float_Tensor, aten.normal.Tensor_Tensor, aten.normal.float_float)
@@ -60,28 +60,28 @@ def normal_by(
     generator: torch.Generator | None = None,
 ) -> Tensor:
     """normal(mean, std, size?) → RandomNormal·std + mean: Mul, Add."""
-    made = drawn(g, NORMAL, g.sizes, g.dtype)
+    made = append_random(g, NORMAL, g.sizes, g.dtype)
     return g.Add(g.Mul(made, g.cast(std, made.dtype)), g.cast(mean, made.dtype))
 
 
 @translates(aten.exponential.default)
 def exponential(g: Graph, x: Tensor, lambd: float = 1.0, generator: torch.Generator | None = None) -> Tensor:
     """exponential(x, λ) → −log(1 − RandomUniform)/λ: Sub, Log, Div."""
-    made = drawn(g, UNIFORM, x.sizes, x.dtype)
+    made = append_random(g, UNIFORM, x.sizes, x.dtype)
     return g.cast(g.Div(g.Log(g.Sub(g.scalar(1, made.dtype), made)), -lambd), x.dtype)
 
 
 @translates(aten.bernoulli.default)
 def bernoulli(g: Graph, p: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """bernoulli(p) → RandomUniform, Less."""
-    made = drawn(g, UNIFORM, p.sizes, p.dtype)
+    made = append_random(g, UNIFORM, p.sizes, p.dtype)
     return g.cast(g.Less(made, g.cast(p, made.dtype)), p.dtype)
 
 
 @translates(aten.bernoulli.p, aten.bernoulli_.float, aten.bernoulli.Tensor)
 def bernoulli_p(g: Graph, x: Tensor, p: Operand = 0.5, generator: torch.Generator | None = None) -> Tensor:
     """bernoulli(x, p) → RandomUniform of the sizes of x, Less."""
-    made = drawn(g, UNIFORM, x.sizes, x.dtype)
+    made = append_random(g, UNIFORM, x.sizes, x.dtype)
     return g.cast(g.Less(made, g.cast(p, made.dtype)), x.dtype)
 
 
@@ -110,14 +110,14 @@ def random_to(g: Graph, x: Tensor, to: int, generator: torch.Generator | None = 
 
 
 def _integers(g: Graph, low: Size, high: Size) -> Tensor:
-    made = g.cast(g.Floor(g.Mul(drawn(g, UNIFORM, g.sizes, DOUBLE), g.scalar(high - low, DOUBLE))), INT64)
+    made = g.cast(g.Floor(g.Mul(append_random(g, UNIFORM, g.sizes, DOUBLE), g.scalar(high - low, DOUBLE))), INT64)
     return g.cast(made if low == 0 else g.Add(made, low), g.dtype)
 
 
 @translates(aten.randperm.default, aten.randperm.generator)
 def randperm(g: Graph, n: Size, dtype: torch.dtype | None = None, generator: None = None) -> Tensor:
     """randperm(n) → the order that sorts a RandomUniform: TopK."""
-    return g.op("TopK", drawn(g, UNIFORM, [n], DOUBLE), [n], outputs=2)[1]
+    return g.op("TopK", append_random(g, UNIFORM, [n], DOUBLE), [n], outputs=2)[1]
 
 
 @translates(aten.multinomial.default)
@@ -125,7 +125,7 @@ def multinomial(g: Graph, p: Tensor, samples: Size, replacement: bool = False, g
     """multinomial(p, samples, replacement) → with replacement Multinomial of Log; else the largest of log p − log(−log u): TopK."""
     logs = g.Log(p)
     if not replacement:
-        noise = drawn(g, UNIFORM, p.sizes, p.dtype)
+        noise = append_random(g, UNIFORM, p.sizes, p.dtype)
         gumbel = g.Neg(g.Log(g.Neg(g.Log(g.Max(noise, 1e-20)))))
         return g.op("TopK", g.Add(logs, g.cast(gumbel, p.dtype)), [samples], axis=-1, outputs=2)[1]
     if not isinstance(samples, int):
@@ -160,7 +160,7 @@ def feature_dropout(g: Graph, x: Tensor, p: float, train: bool) -> Tensor:
         return x
     if p == 1:
         return g.Mul(x, 0)
-    noise = drawn(g, UNIFORM, [*x.sizes[:2], *[1] * (x.rank - 2)], x.dtype)
+    noise = append_random(g, UNIFORM, [*x.sizes[:2], *[1] * (x.rank - 2)], x.dtype)
     return g.Where(g.Less(noise, 1 - p), g.Mul(x, 1 / (1 - p)), g.scalar(0, x.dtype))
 
 
@@ -174,6 +174,6 @@ def alpha_dropout(g: Graph, x: Tensor, p: float, train: bool) -> Tensor:
     alpha = -1.7580993408473766
     scale = 1 / math.sqrt((alpha * alpha * p + 1) * (1 - p))
     by_feature = g.at.target is aten.feature_alpha_dropout.default
-    noise = drawn(g, UNIFORM, [*x.sizes[:2], *[1] * (x.rank - 2)] if by_feature else x.sizes, x.dtype)
+    noise = append_random(g, UNIFORM, [*x.sizes[:2], *[1] * (x.rank - 2)] if by_feature else x.sizes, x.dtype)
     kept = g.Where(g.Less(noise, 1 - p), x, g.scalar(alpha, x.dtype))
     return g.Add(g.Mul(kept, scale), -scale * p * alpha)

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..build.dtypes import DOUBLE
-from ..build.graph import Graph, Tensor
-from ..build.recurrences import recurrences
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE
+from ..ir.graph import Graph, Tensor
+from ..ir.recurrences import recurrences
 from ..translate.registry import translates
 from .random import dropout
 
@@ -97,8 +97,8 @@ def _layer(
         projection: what the hidden state is multiplied by, (directions, hidden, projected).
     """
     hidden = weights[0][1].sizes[-1]
-    w, r = (_packed(g, [direction[i : i + 1] for direction in weights], order) for i in range(2))
-    bias = _packed(g, [direction[2:] for direction in weights], order) if layers.biases else None
+    w, r = (_pack_weights(g, [direction[i : i + 1] for direction in weights], order) for i in range(2))
+    bias = _pack_weights(g, [direction[2:] for direction in weights], order) if layers.biases else None
     direction = "bidirectional" if layers.bidirectional else None
     out, *last = g.op(
         op_type,
@@ -135,7 +135,7 @@ def _projected_layer(
     What is projected before the next step may be projected behind all steps, if the weights of the recurrence are multiplied by those of
     the projection. A state to begin with is what one before a projection gives: the shortest of these.
     """
-    recurrent, projections = (_known([direction[i] for direction in weights], g) for i in (1, -1))
+    recurrent, projections = (_stack_constant_weights([direction[i] for direction in weights], g) for i in (1, -1))
     if bool((torch.linalg.cond(projections) > WELL_CONDITIONED).any()):
         raise Untranslated(
             "ONNX has no operator for proj_size, and it cannot be replaced because the rows of the projection are nearly dependent"
@@ -151,7 +151,7 @@ def _projected_layer(
     return _layer(g, op_type, order, x, [hidden, cell], plain, layers, given, weight(projections.mT))
 
 
-def _known(weights: Sequence[Tensor], g: Graph) -> torch.Tensor:
+def _stack_constant_weights(weights: Sequence[Tensor], g: Graph) -> torch.Tensor:
     """Return the numbers of weights, (directions, …), in float64."""
     data = [tensor for weight in weights if (tensor := _data(g, weight)) is not None]
     if len(data) != len(weights):
@@ -163,7 +163,7 @@ def _activations(given: dict[str, Any], layers: Layers) -> dict[str, Any]:
     return {key: value * layers.directions if isinstance(value, list) else value for key, value in given.items()}
 
 
-def _packed(g: Graph, directions: Sequence[Sequence[Tensor]], order: Sequence[int]) -> Tensor:
+def _pack_weights(g: Graph, directions: Sequence[Sequence[Tensor]], order: Sequence[int]) -> Tensor:
     """Return the weights of each direction with their gates in ONNX's order: (directions, gates·hidden, …).
 
     Weights that are initialisers become one; others are rearranged by Split, Concat and Unsqueeze.
@@ -270,7 +270,7 @@ def _activation(g: Graph) -> str:
 def _linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     if x.rank == 2:
         return g.Gemm(x, weight, bias, transB=1)
-    product = g.MatMul(x, g.transposed(weight))
+    product = g.MatMul(x, g.transpose_matrix(weight))
     return product if bias is None else g.Add(product, bias)
 
 

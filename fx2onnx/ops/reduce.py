@@ -10,10 +10,10 @@ import sympy
 import torch
 from torch.utils._sympy.functions import FloorDiv
 
-from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT8, INT16, INT32, INT64, TORCH, UINT8
-from ..build.graph import Graph, Tensor
-from ..build.values import Number, Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT8, INT16, INT32, INT64, TORCH, UINT8
+from ..ir.expressions import Number, Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .cumulative import products, without
 
@@ -22,9 +22,9 @@ NARROW = (BOOL, UINT8, INT8, INT16, INT32)
 SAME = ("ReduceSum", "ReduceProd", "ReduceMax", "ReduceMin", "ReduceMean", "ReduceLogSumExp")
 OF_EACH: dict[str, Callable[[Graph, Tensor], Tensor]] = {
     **dict.fromkeys(SAME, lambda g, x: x),
-    "ReduceL1": lambda g, x: g.sized(g.Abs(x), x.sizes),
-    "ReduceL2": lambda g, x: g.sized(g.Abs(x), x.sizes),
-    "ReduceSumSquare": lambda g, x: g.sized(g.Mul(x, x), x.sizes),
+    "ReduceL1": lambda g, x: g.set_sizes(g.Abs(x), x.sizes),
+    "ReduceL2": lambda g, x: g.set_sizes(g.Abs(x), x.sizes),
+    "ReduceSumSquare": lambda g, x: g.set_sizes(g.Mul(x, x), x.sizes),
 }
 """What a reduction over no axes makes of each element."""
 
@@ -52,32 +52,32 @@ def precise(g: Graph, x: Tensor) -> Tensor:
     return g.cast(x, FLOAT) if x.dtype in HALVES else x
 
 
-def reduced(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
+def append_reduce(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     """Append one Reduce… over these axes; over none what it makes of each element, for which ONNX has only Reduce… of all or of nothing."""
     if not axes:
         return OF_EACH[op_type](g, x)
     made = g.op(op_type, x, list(axes) if len(axes) < x.rank else None, keepdims=int(keepdim))
-    return g.sized(made, left_over(x, axes, keepdim))
+    return g.set_sizes(made, left_over(x, axes, keepdim))
 
 
 def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Tensor:
     """Append ReduceSum; int64 as a product with ones, since ONNX Runtime's ReduceSum adds int64 as float64 and is off above 2⁵³."""
     if x.dtype != INT64 or x.rank == 0:
-        return reduced(g, "ReduceSum", x, axes, keepdim)
-    rows, length = in_rows(g, x, axes)
+        return append_reduce(g, "ReduceSum", x, axes, keepdim)
+    rows, length = flatten_axes(g, x, axes)
     ones = g.const(torch.ones(length, 1), INT64) if isinstance(length, int) else g.Expand(g.const([[1]], INT64), [length, 1])
     sizes = left_over(x, axes, keepdim)
-    return g.sized(g.reshaped(g.sized(g.MatMul(rows, ones), [*rows.sizes[:-1], 1]), sizes), sizes)
+    return g.set_sizes(g.reshape_to(g.set_sizes(g.MatMul(rows, ones), [*rows.sizes[:-1], 1]), sizes), sizes)
 
 
-def in_rows(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Size]:
+def flatten_axes(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Size]:
     """Return the tensor with these axes as one, the last, behind at least one other; and how long that is."""
     kept = [axis for axis in range(x.rank) if axis not in axes]
     order = [*kept, *axes]
     last = x if order == sorted(order) else g.Transpose(x, perm=order)
     length = math.prod(x.sizes[axis] for axis in axes)
     rows = [*([x.sizes[axis] for axis in kept] or [1]), length]
-    return g.sized(g.reshaped(g.sized(last, [x.sizes[axis] for axis in order]), rows), rows), length
+    return g.set_sizes(g.reshape_to(g.set_sizes(last, [x.sizes[axis] for axis in order]), rows), rows), length
 
 
 def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.DataType) -> int | Tensor:
@@ -91,9 +91,9 @@ def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.Dat
 def mean_of(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     """Append ReduceMean; ReduceSum and Div where there may be no elements, since ONNX Runtime's mean of nothing is 0 and torch's is NaN."""
     if never_empty(x, axes):
-        return reduced(g, "ReduceMean", x, axes, keepdim)
+        return append_reduce(g, "ReduceMean", x, axes, keepdim)
     x = precise(g, x)
-    return g.Div(reduced(g, "ReduceSum", x, axes, keepdim), count(g, x, axes, keepdim, x.dtype))
+    return g.Div(append_reduce(g, "ReduceSum", x, axes, keepdim), count(g, x, axes, keepdim, x.dtype))
 
 
 @translates(aten.sum.default, aten.sum.dim_IntList)
@@ -101,29 +101,29 @@ def sum_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: to
     """sum(x, dim?, keepdim, dtype) → ReduceSum in the dtype of the result; MatMul with ones where int64 could be inexact."""
     axes, wide = axes_of(x, dim), INT64 if g.dtype == INT32 else g.dtype  # ONNX Runtime's sum of int32 stops at its ends, torch's wraps
     if x.dtype in NARROW:
-        return reduced(g, "ReduceSum", g.cast(x, wide), axes, keepdim)
+        return append_reduce(g, "ReduceSum", g.cast(x, wide), axes, keepdim)
     return total(g, g.cast(x, wide), axes, keepdim)
 
 
 @translates(aten.nansum.default)
 def nansum(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
     """nansum(x, dim?, keepdim, dtype) → sum of Where(IsNaN(x), 0, x)."""
-    return sum_(g, without_nan(g, x), dim, keepdim)
+    return sum_(g, replace_nan(g, x), dim, keepdim)
 
 
-def without_nan(g: Graph, x: Tensor, instead: float = 0) -> Tensor:
+def replace_nan(g: Graph, x: Tensor, instead: float = 0) -> Tensor:
     """Return x with NaN replaced by another number."""
     if x.dtype not in FLOATS:
         return x
-    return g.sized(g.Where(g.IsNaN(x), g.scalar(instead, x.dtype), x), x.sizes)
+    return g.set_sizes(g.Where(g.IsNaN(x), g.scalar(instead, x.dtype), x), x.sizes)
 
 
 @translates(aten.nanmean.default)
 def nanmean(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
     """nanmean(x, dim?, keepdim, dtype) → the sum without NaN, by how many are none: IsNaN, Where, ReduceSum, Div."""
     x, axes = precise(g, g.cast(x, g.dtype)), axes_of(x, dim)
-    numbers = g.sized(g.cast(g.Not(g.IsNaN(x)), x.dtype), x.sizes)
-    return g.Div(reduced(g, "ReduceSum", without_nan(g, x), axes, keepdim), reduced(g, "ReduceSum", numbers, axes, keepdim))
+    numbers = g.set_sizes(g.cast(g.Not(g.IsNaN(x)), x.dtype), x.sizes)
+    return g.Div(append_reduce(g, "ReduceSum", replace_nan(g, x), axes, keepdim), append_reduce(g, "ReduceSum", numbers, axes, keepdim))
 
 
 @translates(aten.mean.default, aten.mean.dim)
@@ -138,10 +138,10 @@ def prod(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: to
     axes, truths = axes_of(x, dim), x.dtype == BOOL
     x = g.cast(x, g.dtype)
     if truths or x.dtype in FLOATS or x.rank == 0:
-        return reduced(g, "ReduceProd", x, axes, keepdim)
-    line = g.sized(g.Reshape(x, [-1]), [math.prod(x.sizes)]) if dim is None and x.rank > 1 else x
+        return append_reduce(g, "ReduceProd", x, axes, keepdim)
+    line = g.set_sizes(g.Reshape(x, [-1]), [math.prod(x.sizes)]) if dim is None and x.rank > 1 else x
     product = products(g, line, axes[0])[0]
-    return g.reshaped(g.sized(product, without(line, axes[0])), left_over(x, axes, keepdim))
+    return g.reshape_to(g.set_sizes(product, without(line, axes[0])), left_over(x, axes, keepdim))
 
 
 @translates(aten.any.default, aten.any.dim, aten.any.dims, aten._is_any_true.default)
@@ -161,13 +161,13 @@ def truth(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool)
     flags = g.cast(x, BOOL)
     if g.opset < 20 or not never_empty(x, axes):
         flags = g.cast(flags, UINT8)
-    return g.cast(reduced(g, op_type, g.sized(flags, x.sizes), axes, keepdim), BOOL)
+    return g.cast(append_reduce(g, op_type, g.set_sizes(flags, x.sizes), axes, keepdim), BOOL)
 
 
 @translates(aten.count_nonzero.default, aten.count_nonzero.dim_IntList)
 def count_nonzero(g: Graph, x: Tensor, dim: Dims = None) -> Tensor:
     """count_nonzero(x, dim?) → ReduceSum of Cast(x to bool)."""
-    return reduced(g, "ReduceSum", g.cast(g.cast(x, BOOL), INT64), axes_of(x, dim), False)
+    return append_reduce(g, "ReduceSum", g.cast(g.cast(x, BOOL), INT64), axes_of(x, dim), False)
 
 
 @translates(aten.logsumexp.default, aten.special_logsumexp.default)
@@ -181,21 +181,21 @@ def log_of_sum(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tenso
     if x.rank == 0:
         return x
     limits = torch.finfo(TORCH[x.dtype])
-    largest = g.Clip(reduced(g, "ReduceMax", x, axes, True), limits.min, limits.max)
-    made = g.Add(reduced(g, "ReduceLogSumExp", g.sized(g.Sub(x, largest), x.sizes), axes, True), largest)
-    return made if keepdim else g.sized(g.Squeeze(made, list(axes)), left_over(x, axes, False))
+    largest = g.Clip(append_reduce(g, "ReduceMax", x, axes, True), limits.min, limits.max)
+    made = g.Add(append_reduce(g, "ReduceLogSumExp", g.set_sizes(g.Sub(x, largest), x.sizes), axes, True), largest)
+    return made if keepdim else g.set_sizes(g.Squeeze(made, list(axes)), left_over(x, axes, False))
 
 
 def spread(g: Graph, x: Tensor, dim: Dims, correction: Number, keepdim: bool) -> Tensor:
     """Return the variance: the sum of squared distances from the mean by max(count − correction, 0)."""
     x, axes = precise(g, x), axes_of(x, dim)
-    centred = g.sized(g.Sub(x, reduced(g, "ReduceMean", x, axes, True)), x.sizes)
+    centred = g.set_sizes(g.Sub(x, append_reduce(g, "ReduceMean", x, axes, True)), x.sizes)
     number = count(g, x, axes, keepdim, x.dtype)
     if isinstance(number, int):
         degrees: float | Tensor = float(max(number - correction, 0))
     else:
         degrees = number if correction == 0 else g.Max(g.Sub(number, correction), 0)
-    return g.Div(reduced(g, "ReduceSumSquare", centred, axes, keepdim), degrees)
+    return g.Div(append_reduce(g, "ReduceSumSquare", centred, axes, keepdim), degrees)
 
 
 @translates(aten.var.dim, aten.var.correction)
@@ -256,7 +256,7 @@ def trace(g: Graph, x: Tensor) -> Tensor:
     columns = x.sizes[1]
     diagonal = g.Slice(g.Reshape(x, [-1]), [0], [columns * columns], [0], [columns + 1])
     shortest = min(x.sizes) if all(isinstance(size, int) for size in x.sizes) else sympy.Min(*x.sizes)
-    return sum_(g, g.sized(diagonal, (shortest,)), 0)
+    return sum_(g, g.set_sizes(diagonal, (shortest,)), 0)
 
 
 def half_rounded_up(size: Size) -> Size:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..build.dtypes import BOOL, FLOATS, INT32, INT64, UINT32
-from ..build.graph import Graph, Tensor
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOATS, INT32, INT64, UINT32
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .reduce import Dims, axes_of, half_rounded_up, in_rows, left_over, reduced, truth, without_nan
+from .reduce import Dims, append_reduce, axes_of, flatten_axes, half_rounded_up, left_over, replace_nan, truth
 
 COMPARED_AS_INT64 = (INT64, UINT32)
 
@@ -22,19 +22,19 @@ def extreme(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: boo
     if x.dtype == BOOL:
         return truth(g, op_type, x, axes, keepdim)
     if x.dtype in COMPARED_AS_INT64 and x.rank:
-        rows, _ = in_rows(g, g.sized(g.cast(x, INT64), x.sizes), axes)
+        rows, _ = flatten_axes(g, g.set_sizes(g.cast(x, INT64), x.sizes), axes)
         first = g.op(op_type.replace("Reduce", "Arg"), rows, axis=rows.rank - 1, keepdims=1)
         sizes = left_over(x, axes, keepdim)
-        found = g.sized(g.GatherElements(rows, first, axis=rows.rank - 1), [*rows.sizes[:-1], 1])
-        return g.sized(g.cast(g.reshaped(found, sizes), x.dtype), sizes)
-    found = reduced(g, op_type, x, axes, keepdim)
+        found = g.set_sizes(g.GatherElements(rows, first, axis=rows.rank - 1), [*rows.sizes[:-1], 1])
+        return g.set_sizes(g.cast(g.reshape_to(found, sizes), x.dtype), sizes)
+    found = append_reduce(g, op_type, x, axes, keepdim)
     return found if x.dtype not in FLOATS or x.rank == 0 else nan_passed_on(g, x, found, axes, keepdim)
 
 
 def nan_passed_on(g: Graph, x: Tensor, found: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
     """Return `found`, or NaN where there is one among the elements: the sum of absolute values is NaN only then."""
-    size = reduced(g, "ReduceL1", x, axes, keepdim)
-    return g.sized(g.Where(g.IsNaN(size), size, found), size.sizes)
+    size = append_reduce(g, "ReduceL1", x, axes, keepdim)
+    return g.set_sizes(g.Where(g.IsNaN(size), size, found), size.sizes)
 
 
 def position(g: Graph, op_type: str, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
@@ -43,8 +43,8 @@ def position(g: Graph, op_type: str, x: Tensor, dim: int | None, keepdim: bool) 
         return g.const(0, INT64)
     if dim is not None or x.rank == 1:
         return _position(g, op_type, x, (dim or 0) % x.rank, keepdim)
-    found = g.sized(_position(g, op_type, _flat(g, x), 0, False), ())
-    return g.reshaped(found, [1] * x.rank if keepdim else [])
+    found = g.set_sizes(_position(g, op_type, _flat(g, x), 0, False), ())
+    return g.reshape_to(found, [1] * x.rank if keepdim else [])
 
 
 def _position(g: Graph, op_type: str, x: Tensor, axis: int, keepdim: bool) -> Tensor:
@@ -52,7 +52,7 @@ def _position(g: Graph, op_type: str, x: Tensor, axis: int, keepdim: bool) -> Te
     if x.dtype not in FLOATS:
         return found
     first_nan = g.ArgMax(g.cast(g.IsNaN(x), INT32), axis=axis, keepdims=int(keepdim))
-    return g.sized(g.Where(g.IsNaN(reduced(g, "ReduceL1", x, [axis], keepdim)), first_nan, found), left_over(x, [axis], keepdim))
+    return g.set_sizes(g.Where(g.IsNaN(append_reduce(g, "ReduceL1", x, [axis], keepdim)), first_nan, found), left_over(x, [axis], keepdim))
 
 
 @translates(aten.amax.default, aten.max.default)
@@ -99,7 +99,7 @@ def argmin(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) -
 
 def ascending(g: Graph, x: Tensor, axis: int, number: object) -> tuple[Tensor, Tensor]:
     """Return the `number` smallest along an axis in ascending order, NaN last, and where they are: TopK."""
-    return g.TopK(without_nan(g, x, math.inf), [number], axis=axis, largest=0, outputs=2)
+    return g.TopK(replace_nan(g, x, math.inf), [number], axis=axis, largest=0, outputs=2)
 
 
 @translates(aten.median.dim)
@@ -133,7 +133,7 @@ def nanmedian_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tup
     middle = g.Div(g.Max(g.Sub(numbers, 1), 0), 2)
     place = g.GatherElements(places, middle, axis=axis)
     sizes = left_over(x, [axis], True)
-    found = g.sized(g.GatherElements(x, place, axis=axis), sizes), g.sized(place, sizes)
+    found = g.set_sizes(g.GatherElements(x, place, axis=axis), sizes), g.set_sizes(place, sizes)
     return found if keepdim else tuple(g.Squeeze(value, [axis]) for value in found)
 
 
@@ -144,7 +144,7 @@ def nanmedian(g: Graph, x: Tensor) -> Tensor:
 
 
 def _flat(g: Graph, x: Tensor) -> Tensor:
-    return x if x.rank == 1 else g.sized(g.Reshape(x, [-1]), [math.prod(x.sizes)])
+    return x if x.rank == 1 else g.set_sizes(g.Reshape(x, [-1]), [math.prod(x.sizes)])
 
 
 @translates(aten.quantile.default, aten.quantile.scalar)
@@ -155,7 +155,7 @@ def quantile(
     shown = x if dim is not None and x.rank else _flat(g, x)
     axis = (dim or 0) % shown.rank
     order = [i for i in range(shown.rank) if i != axis] + [axis]
-    last = shown if order == sorted(order) else g.sized(g.Transpose(shown, perm=order), [shown.sizes[i] for i in order])
+    last = shown if order == sorted(order) else g.set_sizes(g.Transpose(shown, perm=order), [shown.sizes[i] for i in order])
     ordered = ascending(g, last, last.rank - 1, last.sizes[-1])[0]
     rank = g.Mul(g.cast(q, x.dtype), g.scalar(last.sizes[-1] - 1, x.dtype))
     found = _between(g, ordered, rank, interpolation)
@@ -163,7 +163,7 @@ def quantile(
     found = nan_passed_on(g, last, found, [last.rank - 1], not single)
     if not single and last.rank > 1:
         found = g.Transpose(found, perm=[last.rank - 1, *range(last.rank - 1)])
-    return g.reshaped(found, g.sizes) if keepdim else found
+    return g.reshape_to(found, g.sizes) if keepdim else found
 
 
 def _between(g: Graph, ordered: Tensor, rank: Tensor, interpolation: str) -> Tensor:

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 
 import torch
 
-from ..build.dtypes import BOOL
-from ..build.graph import Graph, Tensor
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import BOOL
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .linalg_eigen import singular_values
-from .reduce import Dims, axes_of, precise, reduced
+from .reduce import Dims, append_reduce, axes_of, precise
 from .reduce_extreme import extreme
-from .shape import permuted
+from .shape import permute_axes
 
 DIRECT: dict[float, str] = {1: "ReduceL1", 2: "ReduceL2"}
 EXTREME = {math.inf: "ReduceMax", -math.inf: "ReduceMin"}
@@ -24,14 +24,14 @@ EXTREME = {math.inf: "ReduceMax", -math.inf: "ReduceMin"}
 def p_norm(g: Graph, x: Tensor, p: float, axes: list[int], keepdim: bool) -> Tensor:
     """Return (Σ|x|ᵖ)^(1/p): ReduceL1, ReduceL2, ReduceMax or ReduceMin of Abs, the count of what is not 0, or Pow, ReduceSum, Pow."""
     if p in DIRECT:
-        return reduced(g, DIRECT[p], x, axes, keepdim)
+        return append_reduce(g, DIRECT[p], x, axes, keepdim)
     if p in EXTREME:
         return extreme(g, EXTREME[p], g.Abs(x), axes, keepdim)
     x = precise(g, x)
     if p == 0:
-        return reduced(g, "ReduceSum", g.sized(g.cast(g.cast(x, BOOL), x.dtype), x.sizes), axes, keepdim)
-    powers = g.sized(g.Pow(g.Abs(x), p), x.sizes)
-    return g.Pow(reduced(g, "ReduceSum", powers, axes, keepdim), 1 / p)
+        return append_reduce(g, "ReduceSum", g.set_sizes(g.cast(g.cast(x, BOOL), x.dtype), x.sizes), axes, keepdim)
+    powers = g.set_sizes(g.Pow(g.Abs(x), p), x.sizes)
+    return g.Pow(append_reduce(g, "ReduceSum", powers, axes, keepdim), 1 / p)
 
 
 @translates(aten.linalg_vector_norm.default)
@@ -53,24 +53,24 @@ def matrix_norm(
     """linalg_matrix_norm(x, ord, dim, keepdim, dtype) → ReduceL2 for fro; the extreme of ReduceL1 for ±1 and ±inf."""
     x, (rows, columns) = g.cast(x, g.dtype), (d % x.rank for d in dim)
     if ord == "fro":
-        return reduced(g, "ReduceL2", x, sorted((rows, columns)), keepdim)
+        return append_reduce(g, "ReduceL2", x, sorted((rows, columns)), keepdim)
     if ord in ("nuc", 2, -2):
-        return _by_singular_values(g, x, ord, (rows, columns), keepdim)
+        return _norm_by_singular_values(g, x, ord, (rows, columns), keepdim)
     if ord not in (1, -1, math.inf, -math.inf):
         raise Untranslated(f"the matrix norm {ord} is not supported")
     summed, found = (rows, columns) if abs(ord) == 1 else (columns, rows)
-    sums = reduced(g, "ReduceL1", x, [summed], True)
+    sums = append_reduce(g, "ReduceL1", x, [summed], True)
     largest = extreme(g, "ReduceMax" if ord > 0 else "ReduceMin", sums, [found], True)
     return largest if keepdim else g.Squeeze(largest, sorted((rows, columns)))
 
 
-def _by_singular_values(g: Graph, x: Tensor, ord: float | str, dim: tuple[int, int], keepdim: bool) -> Tensor:
+def _norm_by_singular_values(g: Graph, x: Tensor, ord: float | str, dim: tuple[int, int], keepdim: bool) -> Tensor:
     """The sum of the singular values, the largest or the smallest."""
     order = [*[i for i in range(x.rank) if i not in dim], *dim]
-    values = singular_values(g, permuted(g, x, order))
+    values = singular_values(g, permute_axes(g, x, order))
     last = [values.rank - 1]
     kind = {"nuc": "ReduceSum", 2: "ReduceMax", -2: "ReduceMin"}[ord]
-    made = reduced(g, kind, values, last, False)
+    made = append_reduce(g, kind, values, last, False)
     return g.Unsqueeze(made, sorted(dim)) if keepdim else made
 
 
@@ -96,12 +96,12 @@ def dist(g: Graph, x: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """dist(x, y, p) → the norm of Sub(x, y)."""
     x, other = g.promote(x, other)
     longer = x if x.rank >= other.rank else other
-    difference = g.sized(g.Sub(x, other), longer.sizes)
+    difference = g.set_sizes(g.Sub(x, other), longer.sizes)
     return p_norm(g, difference, p, axes_of(difference, None), False)
 
 
 @translates(aten.cdist.default)
 def cdist(g: Graph, x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: int | None = None) -> Tensor:
     """cdist(a, b, p) → the norm along the last axis of a[…, :, None, :] − b[…, None, :, :]: Unsqueeze, Sub, and the norm."""
-    difference = g.sized(g.Sub(g.Unsqueeze(x1, [-2]), g.Unsqueeze(x2, [-3])), (*g.sizes, x1.sizes[-1]))
+    difference = g.set_sizes(g.Sub(g.Unsqueeze(x1, [-2]), g.Unsqueeze(x2, [-3])), (*g.sizes, x1.sizes[-1]))
     return p_norm(g, difference, p, [difference.rank - 1], False)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..build.dtypes import FLOAT, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import FLOAT, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import counted
-from .resize_by_scale import MAY_STAY, A, Scale, by_weights, comes_to
+from .create import make_range
+from .resize_by_scale import MAY_STAY, A, Scale, comes_to, resize_by_weights
 
 NEAREST = {"mode": "nearest", "nearest_mode": "floor", "coordinate_transformation_mode": "asymmetric"}
 NEAREST_EXACT = {"mode": "nearest", "nearest_mode": "round_prefer_ceil", "coordinate_transformation_mode": "half_pixel"}
@@ -20,7 +20,7 @@ GRID_MODES = {False: ("bilinear", "nearest", "bicubic"), True: ("linear", "neare
 PADDINGS = ("zeros", "border", "reflection")
 
 
-def resized(g: Graph, x: Tensor, scales: Sequence[float | None], **attributes: Any) -> Tensor:
+def append_resize(g: Graph, x: Tensor, scales: Sequence[float | None], **attributes: Any) -> Tensor:
     """Append Resize of all axes after the second, by these scales where there are any, else to the sizes of the result."""
     axes = list(range(2, x.rank))
     if any(scale is not None for scale in scales):
@@ -67,11 +67,11 @@ def nearest(g: Graph, x: Tensor, size: Sequence[Size] | None, *scales: float | N
     if x.dtype == FLOAT and (
         _whole_times(x.sizes[2:], g.sizes[2:], given) or all(isinstance(scale, float) and scale == int(scale) for scale in given)
     ):
-        return resized(g, x, given, **(NEAREST_EXACT if exact else NEAREST))
+        return append_resize(g, x, given, **(NEAREST_EXACT if exact else NEAREST))
     made, flat = x, x.rank == 4 and not exact
     for axis, scale in enumerate(given, 2):
         at = _positions(g, x.sizes[axis], g.sizes[axis], scale, exact)
-        made = g.Gather(made, _of_images(g, at, x.sizes[axis], g.sizes[axis], scale) if flat else at, axis=axis)
+        made = g.Gather(made, _adjust_image_positions(g, at, x.sizes[axis], g.sizes[axis], scale) if flat else at, axis=axis)
     return made
 
 
@@ -89,7 +89,7 @@ def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: b
     return g.Min(g.cast(at, INT64), g.scalar(size - 1, INT64))
 
 
-def _of_images(g: Graph, positions: Tensor, size: Size, wanted: Size, scale: Scale | None) -> Tensor:
+def _adjust_image_positions(g: Graph, positions: Tensor, size: Size, wanted: Size, scale: Scale | None) -> Tensor:
     """Return the positions along an axis of an image: all where its size stays as it is, each twice where that is doubled.
 
     Lines and volumes torch steps through by the scale, whatever comes of it (ATen/native/UpSample.h, `nearest_idx`).
@@ -98,7 +98,7 @@ def _of_images(g: Graph, positions: Tensor, size: Size, wanted: Size, scale: Sca
         known = isinstance(size, int) and isinstance(wanted, int)
         if scale is None or (known and wanted != times * size) or (isinstance(scale, float) and not times < scale < less):
             continue
-        repeated = g.Div(counted(g, wanted), g.const(times, INT64))
+        repeated = g.Div(make_range(g, wanted), g.const(times, INT64))
         positions = g.Where(g.Equal(g.scalar(wanted, INT64), g.scalar(size * times, INT64)), repeated, positions)
     return positions
 
@@ -116,12 +116,12 @@ def linear(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool
     An axis whose size stays as it is is copied, whatever its scale is.
     """
     if align_corners or all(scale is None for scale in scales):
-        return resized(g, x, (), mode="linear", coordinate_transformation_mode=_corners(align_corners))
+        return append_resize(g, x, (), mode="linear", coordinate_transformation_mode=_corners(align_corners))
     axes = zip(x.sizes[2:], g.sizes[2:], _all(g, x, scales), strict=True)
     by = [1.0 if isinstance(size, int) and size == wanted else scale for size, wanted, scale in axes]
     if not all(map(comes_to, x.sizes[2:], g.sizes[2:], by)):
-        return by_weights(g, x, by, cubic=False)
-    return resized(g, x, by, mode="linear", coordinate_transformation_mode=_corners(align_corners))
+        return resize_by_weights(g, x, by, cubic=False)
+    return append_resize(g, x, by, mode="linear", coordinate_transformation_mode=_corners(align_corners))
 
 
 @translates(aten.upsample_bicubic2d.vec)
@@ -142,8 +142,8 @@ def bicubic(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: boo
         for size, wanted, scale in zip(x.sizes[2:], g.sizes[2:], given, strict=False)
     )
     if stays or not all(map(comes_to, x.sizes[2:], g.sizes[2:], given)):
-        return by_weights(g, x, given, cubic=True)
-    return resized(g, x, given, mode="cubic", cubic_coeff_a=A, coordinate_transformation_mode=_corners(align_corners))
+        return resize_by_weights(g, x, given, cubic=True)
+    return append_resize(g, x, given, mode="cubic", cubic_coeff_a=A, coordinate_transformation_mode=_corners(align_corners))
 
 
 def _corners(align_corners: bool) -> str:

@@ -8,11 +8,11 @@ import onnx_ir as ir
 import torch
 from torch._ops import OpOverload
 
-from ..build.dtypes import DOUBLE, FLOAT, FLOATS, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE, FLOAT, FLOATS, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 
 CUBIC = -0.5  # the parameter of the cubic filter, as in Pillow; without antialiasing torch takes -0.75
@@ -21,11 +21,11 @@ CUBIC = -0.5  # the parameter of the cubic filter, as in Pillow; without antiali
 @translates(aten._upsample_bilinear2d_aa.vec, aten._upsample_bicubic2d_aa.vec)
 def antialiased_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, scale_factors: Sequence[float] | None) -> Tensor:
     """_upsample_bilinear2d_aa(x, size?, align_corners, scales?) → MatMul from both sides with how much of each pixel is in each."""
-    return antialiased(g, x, size, align_corners, *(scale_factors or ()))
+    return upsample_antialiased(g, x, size, align_corners, *(scale_factors or ()))
 
 
 @translates(aten._upsample_bilinear2d_aa.default, aten._upsample_bicubic2d_aa.default)
-def antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
+def upsample_antialiased(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
     """_upsample_bilinear2d_aa(x, size, align_corners, scale…) → the same; torch steps by the scales, whatever size is asked for."""
     if x.dtype not in FLOATS:
         raise Untranslated(

@@ -9,10 +9,10 @@ import numpy as np
 import onnx_ir as ir
 import sympy
 
-from ..build.dtypes import DOUBLE, FLOAT, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
-from .create import counted
+from ..ir.dtypes import DOUBLE, FLOAT, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from .create import make_range
 from .resize_antialiased import along_columns, along_rows, hat, keys, middles
 
 Scale: TypeAlias = float | sympy.Basic
@@ -30,7 +30,7 @@ def comes_to(size: Size, wanted: Size, scale: Scale) -> bool:
     return float(np.float32(scale)) == scale and not 1 < scale < MAY_STAY
 
 
-def by_weights(g: Graph, x: Tensor, scales: Sequence[Scale], cubic: bool) -> Tensor:
+def resize_by_weights(g: Graph, x: Tensor, scales: Sequence[Scale], cubic: bool) -> Tensor:
     """Append an image resized by these scales: (batch, channels, *image)."""
     kind = DOUBLE if x.dtype == DOUBLE else FLOAT
     sizes = zip(x.sizes[2:], g.sizes[2:], scales, strict=True)
@@ -48,13 +48,13 @@ def _linear(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType)
     """Return how much of each pixel is in each of the result, (wanted, size): all of one where the size stays as it is."""
     moved = g.Min(g.Max(_places(g, wanted, scale, kind), 0), g.scalar(size - 1, kind))
     stays = g.Equal(g.scalar(size, INT64), g.scalar(wanted, INT64))
-    at = g.Where(stays, g.cast(counted(g, wanted), kind), moved)
-    return hat(g, g.Abs(g.Sub(g.Unsqueeze(at, [1]), g.Unsqueeze(g.cast(counted(g, size), kind), [0]))))
+    at = g.Where(stays, g.cast(make_range(g, wanted), kind), moved)
+    return hat(g, g.Abs(g.Sub(g.Unsqueeze(at, [1]), g.Unsqueeze(g.cast(make_range(g, size), kind), [0]))))
 
 
 def _cubic(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
     """The same of a cubic filter; what it reaches outside of the image is the pixel at its border."""
-    at, pixels = g.Unsqueeze(_places(g, wanted, scale, kind), [1]), g.Unsqueeze(g.cast(counted(g, size), kind), [0])
+    at, pixels = g.Unsqueeze(_places(g, wanted, scale, kind), [1]), g.Unsqueeze(g.cast(make_range(g, size), kind), [0])
     last, none = g.scalar(size - 1, kind), g.const(0, kind)
     before = g.Add(*(keys(g, g.Abs(g.Add(at, beyond)), A) for beyond in BORDERS))
     behind = g.Add(*(keys(g, g.Abs(g.Sub(g.Sub(at, last), beyond)), A) for beyond in BORDERS))

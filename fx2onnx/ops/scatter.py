@@ -8,21 +8,23 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
-from ..build.values import Number, Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
+from ..ir.expressions import Number, Size
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
-from .create import counted, filled
-from .index import Positions, broadcast_sizes, numel, positions, restored, sole_mask, true_at, with_axis
-from .shape import END, diagonal_order, diagonal_start, expanded, permuted
+from .create import make_full, make_range
+from .index import Positions, broadcast_sizes, ensure_axis, numel, positions, restore_axes, sole_mask, true_at
+from .shape import END, diagonal_order, diagonal_start, expand_to, permute_axes
 
 Write = Callable[[Tensor, Tensor, str | None], Tensor]
 REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "amax": "max", "amin": "min", "mean": "add"}
 
 
-def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: Any) -> Tensor:
+def append_scatter(
+    g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: Any
+) -> Tensor:
     """Append ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision, and of booleans it can only add.
 
     Args:
@@ -34,7 +36,7 @@ def written(g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduc
         wide = INT32
     made = g.op(op_type, g.cast(x, wide), at, g.cast(values, wide), reduction=reduction, **attributes)
     made = g.cast(made, x.dtype)
-    return made if x.known_sizes is None else g.sized(made, x.known_sizes)
+    return made if x.known_sizes is None else g.set_sizes(made, x.known_sizes)
 
 
 @translates(aten.index_put.default, aten._unsafe_index_put.default, aten._index_put_impl.default)
@@ -43,14 +45,16 @@ def index_put(
 ) -> Tensor:
     """index_put(x, indices, values, accumulate) → Where for one mask and values that do not depend on it, else ScatterND."""
     # the values broadcast to the sizes of x[indices], see `Positions`
-    values = g.sized(g.cast(values, x.dtype), values.sizes)
+    values = g.set_sizes(g.cast(values, x.dtype), values.sizes)
     if (mask := sole_mask(x, indices)) and _same_everywhere(x, *mask, values):
         return _put_where(g, x, *mask, values, accumulate)
     at = Positions(g, x, indices)
     order = at.axes + at.rest
     matrix = at.matrix(g)
-    made = written(g, "ScatterND", permuted(g, x, order), matrix, _values_at(g, x, at, matrix, values), "add" if accumulate else None)
-    return restored(g, made, order)
+    made = append_scatter(
+        g, "ScatterND", permute_axes(g, x, order), matrix, _values_at(g, x, at, matrix, values), "add" if accumulate else None
+    )
+    return restore_axes(g, made, order)
 
 
 def _same_everywhere(x: Tensor, axis: int, mask: Tensor, values: Tensor) -> bool:
@@ -71,11 +75,11 @@ def _values_at(g: Graph, x: Tensor, at: Positions, matrix: Tensor, values: Tenso
     before = [x.sizes[axis] for axis in at.before]
     after = [x.sizes[axis] for axis in at.rest[len(at.before) :]]
     if (shape := at.shape()) is not None:
-        values = expanded(g, values, (*before, *shape, *after))
+        values = expand_to(g, values, (*before, *shape, *after))
     else:
         parts = [g.ints(before)] * bool(before) + [g.op("Shape", matrix, start=0, end=-1)] + [g.ints(after)] * bool(after)
         values = g.Expand(values, parts[0] if len(parts) == 1 else g.Concat(*parts, axis=0))
-    return restored(g, values, at.result_order())
+    return restore_axes(g, values, at.result_order())
 
 
 @translates(aten.put.default)
@@ -83,58 +87,58 @@ def put(g: Graph, x: Tensor, index: Tensor, source: Tensor, accumulate: bool = F
     """put(x, index, source, accumulate) → ScatterND into all elements in their order."""
     # source has as many elements as index, of any sizes
     count = numel(index.sizes)
-    at = g.reshaped(g.cast(index, INT64), (count, 1))
-    flat = g.sized(g.reshaped(x, (numel(x.sizes),)), (numel(x.sizes),))
-    made = written(g, "ScatterND", flat, at, g.reshaped(source, (count,)), "add" if accumulate else None)
-    return g.reshaped(made, x.sizes)
+    at = g.reshape_to(g.cast(index, INT64), (count, 1))
+    flat = g.set_sizes(g.reshape_to(x, (numel(x.sizes),)), (numel(x.sizes),))
+    made = append_scatter(g, "ScatterND", flat, at, g.reshape_to(source, (count,)), "add" if accumulate else None)
+    return g.reshape_to(made, x.sizes)
 
 
 @translates(aten.masked_scatter.default)
 def masked_scatter(g: Graph, x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """masked_scatter(x, mask, source) → ScatterND of the first elements of the source, at the positions of NonZero."""
     sizes = broadcast_sizes([x, mask])
-    x = with_axis(g, expanded(g, x, sizes))
-    found = true_at(g, with_axis(g, expanded(g, g.sized(g.cast(mask, BOOL), mask.sizes), sizes)))
-    taken = g.Slice(g.reshaped(source, (numel(source.sizes),)), [0], g.op("Shape", found, start=1, end=2), [0])
-    return g.reshaped(g.ScatterND(x, g.Transpose(found, perm=[1, 0]), g.cast(taken, x.dtype)), sizes)
+    x = ensure_axis(g, expand_to(g, x, sizes))
+    found = true_at(g, ensure_axis(g, expand_to(g, g.set_sizes(g.cast(mask, BOOL), mask.sizes), sizes)))
+    taken = g.Slice(g.reshape_to(source, (numel(source.sizes),)), [0], g.op("Shape", found, start=1, end=2), [0])
+    return g.reshape_to(g.ScatterND(x, g.Transpose(found, perm=[1, 0]), g.cast(taken, x.dtype)), sizes)
 
 
 @translates(aten.scatter.src, aten.scatter.value)
 def scatter(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand) -> Tensor:
     """scatter(x, dim, index, source) → ScatterElements."""
-    return _scattered(g, x, dim, index, source, None)
+    return _scatter_elements(g, x, dim, index, source, None)
 
 
 @translates(aten.scatter.reduce, aten.scatter.value_reduce)
 def scatter_reducing(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand, reduce: str) -> Tensor:
     """scatter(x, dim, index, source, reduce) → ScatterElements that adds or multiplies."""
-    return _scattered(g, x, dim, index, source, REDUCTIONS[reduce])
+    return _scatter_elements(g, x, dim, index, source, REDUCTIONS[reduce])
 
 
 @translates(aten.scatter_add.default)
 def scatter_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     """scatter_add(x, dim, index, source) → ScatterElements that adds."""
-    return _scattered(g, x, dim, index, source, "add")
+    return _scatter_elements(g, x, dim, index, source, "add")
 
 
-def _scattered(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand, reduction: str | None) -> Tensor:
+def _scatter_elements(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand, reduction: str | None) -> Tensor:
     """Append ScatterElements, of as much of the source as the index has positions.
 
     x, index and source have equally many axes; along others than `dim` the index may be shorter than both.
     """
     if 0 in index.sizes:
         return x
-    data, at = with_axis(g, x), positions(g, with_axis(g, index))
-    updates = _updates(g, source, with_axis(g, index).sizes, x.dtype)
-    made = written(g, "ScatterElements", data, at, updates, reduction, axis=dim)
+    data, at = ensure_axis(g, x), positions(g, ensure_axis(g, index))
+    updates = _updates(g, source, ensure_axis(g, index).sizes, x.dtype)
+    made = append_scatter(g, "ScatterElements", data, at, updates, reduction, axis=dim)
     return made if x.rank else g.Squeeze(made, [0])
 
 
 def _updates(g: Graph, source: Operand, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
     """Return a number as often as it is written, or as much of a tensor as is."""
     if not isinstance(source, Tensor):
-        return filled(g, sizes, source, dtype)
-    source = with_axis(g, source)
+        return make_full(g, sizes, source, dtype)
+    source = ensure_axis(g, source)
     return source if source.known_sizes == tuple(sizes) else g.Slice(source, [0] * len(sizes), list(sizes))
 
 
@@ -143,29 +147,29 @@ def scatter_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor,
     """scatter_reduce(x, dim, index, source, reduce, include_self) → ScatterElements; twice where x itself is not to count."""
     if 0 in index.sizes:
         return x
-    at, sizes = positions(g, with_axis(g, index)), with_axis(g, index).sizes
+    at, sizes = positions(g, ensure_axis(g, index)), ensure_axis(g, index).sizes
 
     def write(data: Tensor, values: Tensor, reduction: str | None) -> Tensor:
-        return written(g, "ScatterElements", data, at, values, reduction, axis=dim)
+        return append_scatter(g, "ScatterElements", data, at, values, reduction, axis=dim)
 
-    made = _reduced(g, write, with_axis(g, x), _updates(g, source, sizes, x.dtype), sizes, reduce, include_self)
+    made = _scatter_reduce(g, write, ensure_axis(g, x), _updates(g, source, sizes, x.dtype), sizes, reduce, include_self)
     return made if x.rank else g.Squeeze(made, [0])
 
 
-def _reduced(g: Graph, write: Write, x: Tensor, values: Tensor, sizes: Sequence[Size], reduce: str, include_self: bool) -> Tensor:
+def _scatter_reduce(g: Graph, write: Write, x: Tensor, values: Tensor, sizes: Sequence[Size], reduce: str, include_self: bool) -> Tensor:
     """Return what is written at each position, and what was there if `include_self`, made one.
 
     Args:
         sizes: of what is written.
     """
-    start = x if include_self else write(x, filled(g, sizes, _nothing(reduce, x.dtype), x.dtype), None)
+    start = x if include_self else write(x, make_full(g, sizes, _nothing(reduce, x.dtype), x.dtype), None)
     made = write(start, values, REDUCTIONS[reduce])
     if reduce == "mean":
-        ones = filled(g, x.sizes, 1, x.dtype)
-        begun = ones if include_self else write(ones, filled(g, sizes, 0, x.dtype), None)
-        return _quotient(g, made, g.Max(write(begun, filled(g, sizes, 1, x.dtype), "add"), 1))
+        ones = make_full(g, x.sizes, 1, x.dtype)
+        begun = ones if include_self else write(ones, make_full(g, sizes, 0, x.dtype), None)
+        return _quotient(g, made, g.Max(write(begun, make_full(g, sizes, 1, x.dtype), "add"), 1))
     if reduce in ("amax", "amin") and x.dtype in FLOATS:
-        invalid = write(g.sized(g.IsNaN(start), x.sizes), g.IsNaN(values), "add")
+        invalid = write(g.set_sizes(g.IsNaN(start), x.sizes), g.IsNaN(values), "add")
         return g.Where(invalid, g.const(torch.nan, x.dtype), made)
     return made
 
@@ -194,8 +198,8 @@ def put_along(g: Graph, x: Tensor, dim: int, at: Tensor, values: Tensor, reducti
     axis = dim % x.rank
     order = [axis, *[i for i in range(x.rank) if i != axis]]
     rows = g.Unsqueeze(g.cast(at, INT64), [1])
-    made = written(g, "ScatterND", permuted(g, x, order), rows, permuted(g, values, order), reduction)
-    return restored(g, made, order)
+    made = append_scatter(g, "ScatterND", permute_axes(g, x, order), rows, permute_axes(g, values, order), reduction)
+    return restore_axes(g, made, order)
 
 
 @translates(aten.index_copy.default)
@@ -208,23 +212,23 @@ def index_copy(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor) -> 
 def index_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, alpha: Number = 1) -> Tensor:
     """index_add(x, dim, index, source, alpha) → ScatterND that adds."""
     # x: (…, size, …), index: (n,), source: (…, n, …)
-    scaled = source if alpha == 1 else g.sized(g.Mul(source, alpha), source.sizes)
+    scaled = source if alpha == 1 else g.set_sizes(g.Mul(source, alpha), source.sizes)
     return _put_rows(g, x, dim, index, scaled, "add")
 
 
 def _put_rows(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduction: str | None) -> Tensor:
     """Write as `put_along` does, also for a tensor, an index or a source without axes."""
-    index, source = with_axis(g, index), with_axis(g, source)
-    made = put_along(g, with_axis(g, x), dim, index, source, reduction)
+    index, source = ensure_axis(g, index), ensure_axis(g, source)
+    made = put_along(g, ensure_axis(g, x), dim, index, source, reduction)
     return made if x.rank else g.Squeeze(made, [0])
 
 
 @translates(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
 def index_fill(g: Graph, x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
     """index_fill(x, dim, index, value) → ScatterND of the value as often as it is written."""
-    data, index = with_axis(g, x), with_axis(g, index)
+    data, index = ensure_axis(g, x), ensure_axis(g, index)
     axis = dim % data.rank
-    values = filled(g, [*data.sizes[:axis], index.sizes[0], *data.sizes[axis + 1 :]], value, x.dtype)
+    values = make_full(g, [*data.sizes[:axis], index.sizes[0], *data.sizes[axis + 1 :]], value, x.dtype)
     made = put_along(g, data, dim, index, values)
     return made if x.rank else g.Squeeze(made, [0])
 
@@ -232,16 +236,16 @@ def index_fill(g: Graph, x: Tensor, dim: int, index: Tensor, value: Operand) -> 
 @translates(aten.index_reduce.default)
 def index_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Tensor:
     """index_reduce(x, dim, index, source, reduce, include_self) → ScatterND, the axis moved to the front."""
-    data, source, index = with_axis(g, x), with_axis(g, source), with_axis(g, index)
+    data, source, index = ensure_axis(g, x), ensure_axis(g, source), ensure_axis(g, index)
     axis = dim % data.rank
     order = [axis, *[i for i in range(data.rank) if i != axis]]
-    rows, values = g.Unsqueeze(g.cast(index, INT64), [1]), permuted(g, source, order)
+    rows, values = g.Unsqueeze(g.cast(index, INT64), [1]), permute_axes(g, source, order)
 
     def write(data: Tensor, values: Tensor, reduction: str | None) -> Tensor:
-        return written(g, "ScatterND", data, rows, values, reduction)
+        return append_scatter(g, "ScatterND", data, rows, values, reduction)
 
-    made = _reduced(g, write, permuted(g, data, order), values, values.sizes, reduce, include_self)
-    made = restored(g, g.sized(made, [data.sizes[i] for i in order]), order)
+    made = _scatter_reduce(g, write, permute_axes(g, data, order), values, values.sizes, reduce, include_self)
+    made = restore_axes(g, g.set_sizes(made, [data.sizes[i] for i in order]), order)
     return made if x.rank else g.Squeeze(made, [0])
 
 
@@ -252,7 +256,7 @@ def slice_scatter(
     """slice_scatter(x, source, dim, start, end, step) → ScatterND at the positions that the Slice takes."""
     if source.known_sizes == x.sizes and step == 1:
         return g.cast(source, x.dtype)
-    every = counted(g, x.sizes[dim])
+    every = make_range(g, x.sizes[dim])
     return put_along(g, x, dim, g.Slice(every, [start or 0], [END if end is None else end], [0], [step]), source)
 
 
@@ -260,7 +264,7 @@ def slice_scatter(
 def select_scatter(g: Graph, x: Tensor, source: Tensor, dim: int, index: Size) -> Tensor:
     """select_scatter(x, source, dim, index) → ScatterND at one position."""
     axis = dim % x.rank
-    row = g.sized(g.Unsqueeze(source, [axis]), [*source.sizes[:axis], 1, *source.sizes[axis:]])
+    row = g.set_sizes(g.Unsqueeze(source, [axis]), [*source.sizes[:axis], 1, *source.sizes[axis:]])
     return put_along(g, x, dim, g.ints([index]), row)
 
 
@@ -268,9 +272,9 @@ def select_scatter(g: Graph, x: Tensor, source: Tensor, dim: int, index: Size) -
 def diagonal_scatter(g: Graph, x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """diagonal_scatter(x, source, offset, dim1, dim2) → ScatterND into the rows one after the other, a row and a column apart."""
     order = diagonal_order(x, dim1, dim2)
-    moved = permuted(g, x, order)
+    moved = permute_axes(g, x, order)
     *rest, rows, columns = moved.sizes
-    at = counted(g, source.sizes[-1], diagonal_start(offset, columns), columns + 1)
-    flat = g.sized(g.reshaped(moved, (*rest, rows * columns)), (*rest, rows * columns))
+    at = make_range(g, source.sizes[-1], diagonal_start(offset, columns), columns + 1)
+    flat = g.set_sizes(g.reshape_to(moved, (*rest, rows * columns)), (*rest, rows * columns))
     made = put_along(g, flat, -1, at, source)
-    return restored(g, g.sized(g.reshaped(made, moved.sizes), moved.sizes), order)
+    return restore_axes(g, g.set_sizes(g.reshape_to(made, moved.sizes), moved.sizes), order)

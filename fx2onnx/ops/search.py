@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from ..build.dtypes import FLOATS, INT64
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import FLOATS, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
-from .create import filled
+from .create import make_full
 from .index import numel
-from .scatter import written
+from .scatter import append_scatter
 
 
 @translates(aten.bucketize.Tensor, aten.bucketize.Scalar)
@@ -32,7 +32,7 @@ def searchsorted(
 ) -> Tensor:
     """searchsorted(sequence, x, right, side, sorter) → how many of the sequence are below: a comparison with each, summed."""
     if sorter is not None:
-        sequence = g.sized(g.GatherElements(sequence, sorter, axis=-1), sequence.sizes)
+        sequence = g.set_sizes(g.GatherElements(sequence, sorter, axis=-1), sequence.sizes)
     return _count_below(g, sequence, x, right or side == "right")
 
 
@@ -57,7 +57,7 @@ def isin(g: Graph, x: Operand, others: Operand, assume_unique: bool = False, inv
         x, others = g.promote(x, others)
         found = g.Equal(x, others)
         return g.Not(found) if invert else found
-    flat = g.sized(g.reshaped(others, (numel(others.sizes),)), (numel(others.sizes),))
+    flat = g.set_sizes(g.reshape_to(others, (numel(others.sizes),)), (numel(others.sizes),))
     x, flat = g.promote(x, flat)
     count = _sum_of_last(g, g.Equal(g.Unsqueeze(x, [-1]), flat), len(g.sizes))
     return g.Equal(count, 0) if invert else count
@@ -66,7 +66,7 @@ def isin(g: Graph, x: Operand, others: Operand, assume_unique: bool = False, inv
 @translates(aten.histc.default)
 def histc(g: Graph, x: Tensor, bins: Size = 100, min: float = 0, max: float = 0) -> Tensor:
     """histc(x, bins, min, max) → the bin of each element by its distance from the minimum, and ScatterElements that adds 1 there."""
-    flat = g.reshaped(x, (numel(x.sizes),))
+    flat = g.reshape_to(x, (numel(x.sizes),))
     low, high = _range(g, flat, min, max)
     inside = g.And(g.GreaterOrEqual(flat, low), g.LessOrEqual(flat, high))
     place = g.Div(g.Mul(g.Sub(flat, low), g.scalar(bins, x.dtype)), g.Sub(high, low))
@@ -90,10 +90,10 @@ def bincount(g: Graph, x: Tensor, weights: Tensor | None = None, minlength: Size
     """bincount(x, weights, minlength) → ScatterElements that adds 1, or the weights, into max(x) + 1 zeros."""
     x, sizes = g.cast(x, INT64), x.sizes
     size = g.Add(g.ReduceMax(g.Concat(x, g.ints([minlength - 1]), axis=0), [0]), 1)
-    values = filled(g, sizes, 1, INT64) if weights is None else g.cast(weights, g.dtype)
+    values = make_full(g, sizes, 1, INT64) if weights is None else g.cast(weights, g.dtype)
     return _counted_at(g, x, values, size)
 
 
 def _counted_at(g: Graph, at: Tensor, values: Tensor, size: Tensor) -> Tensor:
     zeros = g.Expand(g.const(0, values.dtype), size)
-    return written(g, "ScatterElements", zeros, at, values, "add", axis=0)
+    return append_scatter(g, "ScatterElements", zeros, at, values, "add", axis=0)

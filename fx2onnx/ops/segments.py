@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from ..build.dtypes import FLOAT, HALVES, INT64
-from ..build.graph import Graph, Tensor
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import FLOAT, HALVES, INT64
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import counted, repeated
+from .create import expand_scalar, make_range
 from .pointwise import where
-from .scatter import written
+from .scatter import append_scatter
 from .shape import END
 
 EMPTY = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
@@ -26,9 +26,9 @@ def segment_reduce(
     """segment_reduce(x, reduce, lengths or offsets) → the segment of each position by comparisons, and ScatterElements that reduces."""
     begins, ends = _borders(g, lengths, offsets)
     axis = axis % data.rank
-    x = g.sized(g.cast(data, FLOAT) if data.dtype in HALVES else data, data.sizes)
+    x = g.set_sizes(g.cast(data, FLOAT) if data.dtype in HALVES else data, data.sizes)
     rows = _rows(g, begins, ends, x, axis)
-    made = _reduced(g, x, rows, reduce, EMPTY[reduce] if initial is None else initial, axis)
+    made = _reduce_segments(g, x, rows, reduce, EMPTY[reduce] if initial is None else initial, axis)
     if reduce != "mean":
         return made
     counts = _along(g, g.cast(g.Sub(ends, begins), x.dtype), axis, x.rank)
@@ -49,7 +49,7 @@ def _borders(g: Graph, lengths: Tensor | None, offsets: Tensor | None) -> tuple[
 
 def _rows(g: Graph, begins: Tensor, ends: Tensor, x: Tensor, axis: int) -> Tensor:
     """The segment that each element of x is in, as long as x; behind the last for what is in none."""
-    places = g.Unsqueeze(counted(g, x.sizes[axis]), [1])  # (positions, 1), against (…, 1, segments)
+    places = g.Unsqueeze(make_range(g, x.sizes[axis]), [1])  # (positions, 1), against (…, 1, segments)
     over = g.GreaterOrEqual(places, g.Unsqueeze(ends, [-2]))
     row = g.ReduceSum(g.cast(over, INT64), [axis + 1], keepdims=0)
     early = g.Less(g.Squeeze(places, [1]), g.Slice(begins, [0], [1], [-1]))
@@ -63,10 +63,12 @@ def _along(g: Graph, x: Tensor, axis: int, rank: int) -> Tensor:
     return g.Unsqueeze(x, further) if further else x
 
 
-def _reduced(g: Graph, x: Tensor, rows: Tensor, reduce: str, first: float, axis: int) -> Tensor:
+def _reduce_segments(g: Graph, x: Tensor, rows: Tensor, reduce: str, first: float, axis: int) -> Tensor:
     sizes = [*x.sizes[:axis], g.sizes[axis] + 1, *x.sizes[axis + 1 :]]
-    made = written(g, "ScatterElements", repeated(g, sizes, first, x.dtype), rows, x, SCATTERED[reduce], axis=axis)
+    made = append_scatter(g, "ScatterElements", expand_scalar(g, sizes, first, x.dtype), rows, x, SCATTERED[reduce], axis=axis)
     if reduce in ("max", "min"):  # ONNX Runtime forgets a NaN there
-        missing = written(g, "ScatterElements", repeated(g, sizes, 0.0, x.dtype), rows, g.cast(g.IsNaN(x), x.dtype), "add", axis=axis)
+        missing = append_scatter(
+            g, "ScatterElements", expand_scalar(g, sizes, 0.0, x.dtype), rows, g.cast(g.IsNaN(x), x.dtype), "add", axis=axis
+        )
         made = where(g, g.Greater(missing, 0), math.nan, made)
     return g.Slice(made, [0], [-1], [axis])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..build.dtypes import BOOL, INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size, sizes_of
 from ..compat import aten
+from ..ir.dtypes import BOOL, INT64
+from ..ir.expressions import Size, sizes_of
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import counted, filled, identity
+from .create import identity, make_full, make_range
 
 END = 2**63 - 1
 
@@ -21,13 +21,13 @@ END = 2**63 - 1
 )  # fmt: skip
 def reshape(g: Graph, x: Tensor, *_: object) -> Tensor:
     """view(x, size), flatten(x, …), atleast_2d(x), … → Reshape to the sizes that the capture says; nothing when they are the same."""
-    return g.reshaped(x, g.sizes)
+    return g.reshape_to(x, g.sizes)
 
 
 @translates(aten.atleast_1d.Sequence, aten.atleast_2d.Sequence, aten.atleast_3d.Sequence)
 def reshape_each(g: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
     """atleast_2d(tensors), … → Reshape each."""
-    return [g.reshaped(x, sizes_of(g.result(i))) for i, x in enumerate(tensors)]
+    return [g.reshape_to(x, sizes_of(g.result(i))) for i, x in enumerate(tensors)]
 
 
 @translates(aten.unsqueeze.default, aten.unsqueeze_copy.default)
@@ -71,12 +71,12 @@ def select(g: Graph, x: Tensor, dim: int, index: Size) -> Tensor:
     return g.Gather(x, g.scalar(index, INT64), axis=dim)
 
 
-def permuted(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
+def permute_axes(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
     """Append Transpose, with what is known of the sizes; nothing for the same order."""
     if list(order) == sorted(order):
         return x
     made = g.Transpose(x, perm=list(order))
-    return g.sized(made, [x.sizes[i] for i in order]) if x.known_sizes is not None else made
+    return g.set_sizes(made, [x.sizes[i] for i in order]) if x.known_sizes is not None else made
 
 
 def inverse(order: Sequence[int]) -> list[int]:
@@ -87,7 +87,7 @@ def inverse(order: Sequence[int]) -> list[int]:
 @translates(aten.permute.default, aten.permute_copy.default)
 def permute(g: Graph, x: Tensor, dims: Sequence[int]) -> Tensor:
     """permute(x, dims) → Transpose; nothing for the same order."""
-    return permuted(g, x, [dim % x.rank for dim in dims])
+    return permute_axes(g, x, [dim % x.rank for dim in dims])
 
 
 @translates(aten.transpose.int, aten.transpose_copy.int, aten.swapaxes.default, aten.swapdims.default)
@@ -96,7 +96,7 @@ def transpose(g: Graph, x: Tensor, dim0: int, dim1: int) -> Tensor:
     order = list(range(x.rank))
     if order:
         order[dim0], order[dim1] = order[dim1], order[dim0]
-    return permuted(g, x, order)
+    return permute_axes(g, x, order)
 
 
 @translates(aten.t.default, aten.t_copy.default, aten.mT.default, aten.mH.default, aten.adjoint.default, aten.matrix_H.default)
@@ -108,7 +108,7 @@ def transpose_last(g: Graph, x: Tensor) -> Tensor:
 @translates(aten.numpy_T.default)
 def reverse_axes(g: Graph, x: Tensor) -> Tensor:
     """T(x) → Transpose with all axes reversed."""
-    return permuted(g, x, range(x.rank)[::-1])
+    return permute_axes(g, x, range(x.rank)[::-1])
 
 
 @translates(aten.movedim.int, aten.movedim.intlist, aten.moveaxis.int, aten.moveaxis.intlist)
@@ -119,23 +119,23 @@ def movedim(g: Graph, x: Tensor, source: int | Sequence[int], destination: int |
     sources, destinations = ([dims] if isinstance(dims, int) else dims for dims in (source, destination))
     moved = {to % x.rank: of % x.rank for of, to in zip(sources, destinations, strict=True)}
     rest = iter([axis for axis in range(x.rank) if axis not in moved.values()])
-    return permuted(g, x, [moved[axis] if axis in moved else next(rest) for axis in range(x.rank)])
+    return permute_axes(g, x, [moved[axis] if axis in moved else next(rest) for axis in range(x.rank)])
 
 
-def expanded(g: Graph, x: Tensor, sizes: Sequence[Size]) -> Tensor:
+def expand_to(g: Graph, x: Tensor, sizes: Sequence[Size]) -> Tensor:
     """Append Expand, where axes that keep their size are given as 1, which needs no shape; nothing when all do."""
     if x.known_sizes == tuple(sizes):
         return x
     if 0 in sizes:  # ONNX Runtime drops an Expand of an axis of one element to none
-        return filled(g, sizes, 0, x.dtype)
+        return make_full(g, sizes, 0, x.dtype)
     kept = [None] * (len(sizes) - x.rank) + list(x.sizes)
-    return g.sized(g.Expand(x, [1 if before == size else size for before, size in zip(kept, sizes, strict=True)]), sizes)
+    return g.set_sizes(g.Expand(x, [1 if before == size else size for before, size in zip(kept, sizes, strict=True)]), sizes)
 
 
 @translates(aten.expand.default, aten.expand_as.default, aten.broadcast_to.default, aten.expand_copy.default)
 def expand(g: Graph, x: Tensor, *_: object, implicit: bool = False) -> Tensor:
     """expand(x, size) → Expand to the sizes that the capture says; nothing when they are the same."""
-    return expanded(g, x, g.sizes)
+    return expand_to(g, x, g.sizes)
 
 
 @translates(aten.flip.default)
@@ -145,7 +145,7 @@ def flip(g: Graph, x: Tensor, dims: Sequence[int]) -> Tensor:
         return x
     ones = [1] * len(dims)
     made = g.Slice(x, [-n for n in ones], [-END for _ in ones], list(dims), [-n for n in ones])
-    return g.sized(made, x.sizes)
+    return g.set_sizes(made, x.sizes)
 
 
 @translates(aten.flipud.default)
@@ -175,13 +175,13 @@ def roll(g: Graph, x: Tensor, shifts: Sequence[Size], dims: Sequence[int] = ()) 
         count = 1
         for size in x.sizes:
             count *= size
-        return g.reshaped(_rolled(g, g.reshaped(x, (count,)), shifts[0], 0, count), x.sizes)
+        return g.reshape_to(_roll_axis(g, g.reshape_to(x, (count,)), shifts[0], 0, count), x.sizes)
     for shift, dim in zip(shifts, dims, strict=True) if x.rank else ():
-        x = g.sized(_rolled(g, x, shift, dim, x.sizes[dim]), x.sizes)
+        x = g.set_sizes(_roll_axis(g, x, shift, dim, x.sizes[dim]), x.sizes)
     return x
 
 
-def _rolled(g: Graph, x: Tensor, shift: Size, dim: int, size: Size) -> Tensor:
+def _roll_axis(g: Graph, x: Tensor, shift: Size, dim: int, size: Size) -> Tensor:
     if isinstance(shift, int) and (shift == 0 or isinstance(size, int)):
         if size == 0 or shift % size == 0:
             return x
@@ -197,11 +197,11 @@ def unfold(g: Graph, x: Tensor, dimension: int, size: Size, step: Size) -> Tenso
     if x.rank == 0:
         return g.Slice(g.Unsqueeze(x, [0]), [0], [size], [0])
     axis = dimension % x.rank
-    starts, within = counted(g, g.sizes[axis], 0, step), counted(g, size)
+    starts, within = make_range(g, g.sizes[axis], 0, step), make_range(g, size)
     windows = g.Gather(x, g.Add(g.Unsqueeze(starts, [1]), within), axis=axis)
     order = list(range(x.rank + 1))
     order.append(order.pop(axis + 1))
-    return permuted(g, windows, order)
+    return permute_axes(g, windows, order)
 
 
 def diagonal_order(x: Tensor, dim1: int, dim2: int) -> list[int]:
@@ -218,11 +218,11 @@ def diagonal_start(offset: Size, columns: Size) -> Size:
 @translates(aten.diagonal.default, aten.diagonal_copy.default)
 def take_diagonal(g: Graph, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """diagonal(x, offset, dim1, dim2) → Slice with a step of one row and one column, of the rows one after the other."""
-    x = permuted(g, x, diagonal_order(x, dim1, dim2))
+    x = permute_axes(g, x, diagonal_order(x, dim1, dim2))
     *rest, rows, columns = x.sizes
     start = diagonal_start(offset, columns)
     end = start + g.sizes[-1] * (columns + 1)
-    return g.Slice(g.reshaped(x, (*rest, rows * columns)), [start], [end], [-1], [columns + 1])
+    return g.Slice(g.reshape_to(x, (*rest, rows * columns)), [start], [end], [-1], [columns + 1])
 
 
 @translates(aten.diag_embed.default)
@@ -231,8 +231,8 @@ def diag_embed(g: Graph, x: Tensor, offset: int = 0, dim1: int = -2, dim2: int =
     size = x.sizes[-1] + abs(offset)
     row = g.Pad(x, [*[0] * (x.rank - 1), max(offset, 0), *[0] * (x.rank - 1), max(-offset, 0)]) if offset else x
     on = identity(g, size, size, BOOL, offset)
-    matrix = g.sized(g.Where(on, g.Unsqueeze(row, [-2]), g.const(0, x.dtype)), [*x.sizes[:-1], size, size])
-    return permuted(g, matrix, inverse(diagonal_order(matrix, dim1, dim2)))
+    matrix = g.set_sizes(g.Where(on, g.Unsqueeze(row, [-2]), g.const(0, x.dtype)), [*x.sizes[:-1], size, size])
+    return permute_axes(g, matrix, inverse(diagonal_order(matrix, dim1, dim2)))
 
 
 @translates(aten.diag.default)
@@ -247,7 +247,7 @@ def diagflat(g: Graph, x: Tensor, offset: int = 0) -> Tensor:
     count = 1
     for size in x.sizes:
         count *= size
-    return diag_embed(g, g.sized(g.reshaped(x, (count,)), (count,)), offset)
+    return diag_embed(g, g.set_sizes(g.reshape_to(x, (count,)), (count,)), offset)
 
 
 @translates(aten.tril.default)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from ..build.dtypes import FLOAT, FLOATS
-from ..build.graph import Graph, Tensor
+from ..ir.dtypes import FLOAT, FLOATS
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 
 aten = torch.ops.aten

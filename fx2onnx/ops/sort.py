@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import torch
 
-from ..build.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import counted
-from .index import numel, with_axis
+from .create import make_range
+from .index import ensure_axis, numel
 from .shape import END
 
 
@@ -24,7 +24,7 @@ def topk(g: Graph, x: Tensor, k: Size, dim: int = -1, largest: bool = True, sort
     return g.TopK(x, [k], axis=dim, largest=largest, sorted=sorted, outputs=2)
 
 
-def ordered(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | None = None) -> Sequence[Tensor]:
+def sort_along(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | None = None) -> Sequence[Tensor]:
     """Return the elements along an axis (or the first `count`) in order, and where they were: equal ones stay in theirs, NaN is largest.
 
     TopK is stable, but knows no order with NaN in it: of floats it gets a key, infinity in place of NaN and the largest
@@ -42,7 +42,7 @@ def ordered(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | None 
 @translates(aten.sort.default)
 def sort(g: Graph, x: Tensor, dim: int = -1, descending: bool = False) -> Sequence[Tensor]:
     """sort(x, dim, descending) → TopK of all; for floats of a key that has a place for NaN."""
-    return ordered(g, x, dim, descending) if x.rank else (x, g.const(0, INT64))
+    return sort_along(g, x, dim, descending) if x.rank else (x, g.const(0, INT64))
 
 
 @translates(aten.sort.stable)
@@ -75,7 +75,7 @@ def kthvalue(g: Graph, x: Tensor, k: Size, dim: int = -1, keepdim: bool = False)
     if x.rank == 0:
         return x, g.const(0, INT64)
     last = g.const([-1] if keepdim else -1, INT64)
-    return [g.Gather(part, last, axis=dim) for part in ordered(g, x, dim, False, k)]
+    return [g.Gather(part, last, axis=dim) for part in sort_along(g, x, dim, False, k)]
 
 
 @translates(aten.mode.default)
@@ -84,7 +84,7 @@ def mode(g: Graph, x: Tensor, dim: int = -1, keepdim: bool = False) -> Sequence[
     if x.rank == 0:
         return x, g.const(0, INT64)
     axis = dim % x.rank
-    values, order = ordered(g, x, axis, False)
+    values, order = sort_along(g, x, axis, False)
     same = g.Equal(g.Unsqueeze(values, [axis + 1]), g.Unsqueeze(values, [axis]))
     lengths = g.ReduceSum(g.cast(same, INT32), [axis + 1], keepdims=0)
     further = g.Max(g.Sub(g.ReduceMax(lengths, [axis], keepdims=1), 1), 0)  # NaN equals nothing, not even itself
@@ -98,13 +98,13 @@ def unique(g: Graph, x: Tensor, sorted: bool = True, return_inverse: bool = Fals
     """unique(x) → Unique, with the inverse and the counts; floats, of which each NaN is a different one, by sorting."""
     if x.dtype in FLOATS:
         flat = _flat(g, x)
-        values, order = ordered(g, flat, 0, False)
+        values, order = sort_along(g, flat, 0, False)
         found, group, counts = _runs(g, values, numel(x.sizes))
         inverse = g.ScatterElements(order, order, group, axis=0)
     else:
         found, _, inverse, counts = g.Unique(x, sorted=1, outputs=4)
         inverse.dtype = counts.dtype = INT64
-    results = [found, g.reshaped(inverse, x.sizes) if return_inverse else _none(g), counts if return_counts else _none(g)]
+    results = [found, g.reshape_to(inverse, x.sizes) if return_inverse else _none(g), counts if return_counts else _none(g)]
     return results[: len(g.at.meta["val"])]
 
 
@@ -116,7 +116,7 @@ def unique_consecutive(
     if dim is not None and x.rank > 1:
         return _consecutive_rows(g, x, dim % x.rank)
     found, group, counts = _runs(g, _flat(g, x), numel(x.sizes))
-    return found, g.reshaped(group, x.sizes) if return_inverse else _none(g), counts if return_counts else _none(g)
+    return found, g.reshape_to(group, x.sizes) if return_inverse else _none(g), counts if return_counts else _none(g)
 
 
 @translates(aten.unique_dim.default)
@@ -148,12 +148,12 @@ def _groups(g: Graph, differs: Tensor, size: Size) -> tuple[Tensor, Tensor, Tens
     """Return where the runs begin, given where an element differs from the one before; which each is in; how long they are."""
     begins = g.Slice(g.Concat(g.const([True], BOOL), differs, axis=0), [0], [size], [0])
     group = g.Sub(g.CumSum(g.cast(begins, INT64), g.const(0, INT64)), 1)
-    starts = g.Compress(counted(g, size), begins, axis=0)
+    starts = g.Compress(make_range(g, size), begins, axis=0)
     return begins, group, g.Sub(g.Concat(g.Slice(starts, [1], [END], [0]), g.ints([size]), axis=0), starts)
 
 
 def _flat(g: Graph, x: Tensor) -> Tensor:
-    return g.sized(g.reshaped(with_axis(g, x), (numel(x.sizes),)), (numel(x.sizes),))
+    return g.set_sizes(g.reshape_to(ensure_axis(g, x), (numel(x.sizes),)), (numel(x.sizes),))
 
 
 def _none(g: Graph) -> Tensor:

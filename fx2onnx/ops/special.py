@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..build import double
-from ..build.double import log1p_of
-from ..build.dtypes import DOUBLE, FLOAT
-from ..build.graph import Graph, Tensor
-from ..build.tensor import Operand
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir import float64_math
+from ..ir.dtypes import DOUBLE, FLOAT
+from ..ir.float64_math import log1p_of
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
 from ..translate.registry import translates
 from .pointwise import where
 
@@ -97,7 +97,7 @@ def _coefficients(piece: str) -> list[float]:
     return np.polynomial.chebyshev.cheb2poly(np.polynomial.chebyshev.chebinterpolate(of_t, terms - 1)).tolist()
 
 
-def _fitted(g: Graph, x: Tensor, piece: str) -> Tensor:
+def _evaluate_piece(g: Graph, x: Tensor, piece: str) -> Tensor:
     """Return the polynomial of a piece: the powers by Pow along a new axis, their sum by MatMul."""
     _, low, high, _ = PIECES[piece]
     coefficients = _coefficients(piece)
@@ -111,7 +111,7 @@ def _sum(g: Graph, terms: Tensor, weights: list[float]) -> Tensor:
     return g.Squeeze(g.MatMul(terms, g.const([[weight] for weight in weights], DOUBLE)), [-1])
 
 
-def in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+def translate_in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
     """Return the translation of a function of one number by a formula in float64."""
 
     @translates(*targets)
@@ -121,13 +121,13 @@ def in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.O
     return translation
 
 
-def _rounded(g: Graph, x: Tensor) -> Tensor:
+def _round_to_result(g: Graph, x: Tensor) -> Tensor:
     """Return the number as torch's kernel has it, in float32 unless the result is float64: it overflows and loses digits as there."""
     return x if g.dtype == DOUBLE else g.cast(g.cast(x, FLOAT), DOUBLE)
 
 
 def _exp(g: Graph, x: Tensor) -> Tensor:
-    return _rounded(g, g.Exp(x))
+    return _round_to_result(g, g.Exp(x))
 
 
 def _square(g: Graph, x: Tensor) -> Tensor:
@@ -136,13 +136,13 @@ def _square(g: Graph, x: Tensor) -> Tensor:
 
 def _i0e(g: Graph, x: Tensor) -> Tensor:
     x = g.Abs(x)
-    return g.Where(g.LessOrEqual(x, 8), _fitted(g, x, "i0 near"), g.Div(_fitted(g, g.Div(8, x), "i0 far"), g.Sqrt(x)))
+    return g.Where(g.LessOrEqual(x, 8), _evaluate_piece(g, x, "i0 near"), g.Div(_evaluate_piece(g, g.Div(8, x), "i0 far"), g.Sqrt(x)))
 
 
 def _i1e(g: Graph, x: Tensor) -> Tensor:
     a = g.Abs(x)
-    far = g.Mul(g.Sign(x), g.Div(_fitted(g, g.Div(8, a), "i1 far"), g.Sqrt(a)))
-    return g.Where(g.LessOrEqual(a, 8), g.Mul(x, _fitted(g, a, "i1 near")), far)
+    far = g.Mul(g.Sign(x), g.Div(_evaluate_piece(g, g.Div(8, a), "i1 far"), g.Sqrt(a)))
+    return g.Where(g.LessOrEqual(a, 8), g.Mul(x, _evaluate_piece(g, a, "i1 near")), far)
 
 
 def _i0(g: Graph, x: Tensor) -> Tensor:
@@ -154,25 +154,25 @@ def _i1(g: Graph, x: Tensor) -> Tensor:
 
 
 def _k(g: Graph, x: Tensor, near: Tensor, far: str, scaled: bool) -> Tensor:
-    distant = g.Div(_fitted(g, g.Div(2, x), far), g.Sqrt(x))
+    distant = g.Div(_evaluate_piece(g, g.Div(2, x), far), g.Sqrt(x))
     near, distant = (g.Mul(near, _exp(g, x)), distant) if scaled else (near, g.Mul(distant, _exp(g, g.Neg(x))))
     return where(g, g.Equal(x, 0), math.inf, g.Where(g.LessOrEqual(x, 2), near, distant))
 
 
 def _k0(g: Graph, x: Tensor, scaled: bool = False) -> Tensor:
-    near = g.Sub(_fitted(g, _square(g, x), "k0 near"), g.Mul(g.Log(g.Mul(x, 0.5)), _i0(g, x)))
+    near = g.Sub(_evaluate_piece(g, _square(g, x), "k0 near"), g.Mul(g.Log(g.Mul(x, 0.5)), _i0(g, x)))
     return _k(g, x, near, "k0 far", scaled)
 
 
 def _k1(g: Graph, x: Tensor, scaled: bool = False) -> Tensor:
-    near = g.Add(g.Div(_fitted(g, _square(g, x), "k1 near"), x), g.Mul(g.Log(g.Mul(x, 0.5)), _i1(g, x)))
+    near = g.Add(g.Div(_evaluate_piece(g, _square(g, x), "k1 near"), x), g.Mul(g.Log(g.Mul(x, 0.5)), _i1(g, x)))
     return _k(g, x, near, "k1 far", scaled)
 
 
 def _wave(g: Graph, x: Tensor, order: int, second: bool) -> Tensor:
     """Return J or Y of this order beyond 5."""
-    s, angle = g.Div(25, _square(g, x)), _rounded(g, g.Sub(x, (2 * order + 1) * QUARTER))
-    p, q = _fitted(g, s, f"p{order}"), g.Mul(g.Div(5, x), _fitted(g, s, f"q{order}"))
+    s, angle = g.Div(25, _square(g, x)), _round_to_result(g, g.Sub(x, (2 * order + 1) * QUARTER))
+    p, q = _evaluate_piece(g, s, f"p{order}"), g.Mul(g.Div(5, x), _evaluate_piece(g, s, f"q{order}"))
     sine, cosine = g.Sin(angle), g.Cos(angle)
     wave = g.Add(g.Mul(p, sine), g.Mul(q, cosine)) if second else g.Sub(g.Mul(p, cosine), g.Mul(q, sine))
     return g.Mul(wave, g.Sqrt(g.Div(2 / math.pi, x)))
@@ -180,23 +180,23 @@ def _wave(g: Graph, x: Tensor, order: int, second: bool) -> Tensor:
 
 def _j0(g: Graph, x: Tensor) -> Tensor:
     x = g.Abs(x)
-    return g.Where(g.LessOrEqual(x, 5), _fitted(g, _square(g, x), "j0 near"), _wave(g, x, 0, False))
+    return g.Where(g.LessOrEqual(x, 5), _evaluate_piece(g, _square(g, x), "j0 near"), _wave(g, x, 0, False))
 
 
 def _j1(g: Graph, x: Tensor) -> Tensor:
     a = g.Abs(x)
-    near = g.Mul(x, _fitted(g, _square(g, x), "j1 near"))
+    near = g.Mul(x, _evaluate_piece(g, _square(g, x), "j1 near"))
     return g.Where(g.LessOrEqual(a, 5), near, g.Mul(g.Sign(x), _wave(g, a, 1, False)))
 
 
 def _y0(g: Graph, x: Tensor) -> Tensor:
-    near = g.Add(_fitted(g, _square(g, x), "y0 near"), g.Mul(g.Mul(g.Log(x), _j0(g, x)), 2 / math.pi))
+    near = g.Add(_evaluate_piece(g, _square(g, x), "y0 near"), g.Mul(g.Mul(g.Log(x), _j0(g, x)), 2 / math.pi))
     return g.Where(g.LessOrEqual(x, 5), near, _wave(g, x, 0, True))
 
 
 def _y1(g: Graph, x: Tensor) -> Tensor:
     inner = g.Sub(g.Mul(g.Log(x), _j1(g, x)), g.Div(1, x))
-    near = g.Add(g.Mul(x, _fitted(g, _square(g, x), "y1 near")), g.Mul(inner, 2 / math.pi))
+    near = g.Add(g.Mul(x, _evaluate_piece(g, _square(g, x), "y1 near")), g.Mul(inner, 2 / math.pi))
     return where(g, g.Equal(x, 0), -math.inf, g.Where(g.LessOrEqual(x, 5), near, _wave(g, x, 1, True)))
 
 
@@ -206,14 +206,14 @@ def _spherical_j0(g: Graph, x: Tensor) -> Tensor:
 
 def _erfcx(g: Graph, x: Tensor) -> Tensor:
     t = g.Div(2, g.Add(g.Abs(x), 2))
-    positive = g.Mul(t, _fitted(g, t, "erfcx"))
+    positive = g.Mul(t, _evaluate_piece(g, t, "erfcx"))
     return g.Where(g.Less(x, 0), g.Sub(g.Mul(g.Exp(_square(g, x)), 2), positive), positive)
 
 
 def _log_ndtr(g: Graph, x: Tensor) -> Tensor:
     t = g.Mul(x, math.sqrt(0.5))
     low = g.Sub(g.Log(g.Mul(_erfcx(g, g.Neg(t)), 0.5)), _square(g, t))
-    return g.Where(g.Less(x, -1), low, log1p_of(g, g.Mul(double.erfc(g, t), -0.5)))
+    return g.Where(g.Less(x, -1), low, log1p_of(g, g.Mul(float64_math.erfc(g, t), -0.5)))
 
 
 def _ndtri(g: Graph, y: Tensor) -> Tensor:
@@ -221,9 +221,9 @@ def _ndtri(g: Graph, y: Tensor) -> Tensor:
     centre, lower = g.Sub(y, 0.5), g.LessOrEqual(y, 0.5)
     p = g.Where(lower, y, g.Sub(1, y))
     z = g.Reciprocal(g.Sqrt(g.Mul(g.Log(p), -2)))
-    tail = g.Sub(g.Sub(_fitted(g, z, "quantile far"), g.Reciprocal(z)), g.Mul(z, g.Log(z)))
+    tail = g.Sub(g.Sub(_evaluate_piece(g, z, "quantile far"), g.Reciprocal(z)), g.Mul(z, g.Log(z)))
     tail = where(g, g.Equal(p, 0), -math.inf, tail)
-    near = g.Mul(centre, _fitted(g, _square(g, centre), "quantile near"))
+    near = g.Mul(centre, _evaluate_piece(g, _square(g, centre), "quantile near"))
     return g.Where(g.Greater(p, 0.5 - CENTRE), near, g.Where(lower, tail, g.Neg(tail)))
 
 
@@ -342,28 +342,28 @@ def _airy_wave(g: Graph, x: Tensor) -> Tensor:
 
 def _airy_ai(g: Graph, x: Tensor) -> Tensor:
     zeta = g.Mul(g.Mul(x, g.Sqrt(x)), 2 / 3)
-    decay = g.Div(g.Mul(g.Exp(g.Neg(zeta)), _fitted(g, g.Div(1, zeta), "airy far")), g.Sqrt(g.Sqrt(x)))
-    near = g.Where(g.GreaterOrEqual(x, 2.09), decay, _fitted(g, x, "airy near"))
+    decay = g.Div(g.Mul(g.Exp(g.Neg(zeta)), _evaluate_piece(g, g.Div(1, zeta), "airy far")), g.Sqrt(g.Sqrt(x)))
+    near = g.Where(g.GreaterOrEqual(x, 2.09), decay, _evaluate_piece(g, x, "airy near"))
     return where(g, g.IsInf(x), math.nan, g.Where(g.Less(x, -2.09), _airy_wave(g, x), near))
 
 
-lgamma = in_double(log_gamma, aten.lgamma.default, aten.special_gammaln.default)
-digamma = in_double(_digamma, aten.digamma.default, aten.special_digamma.default, aten.special_psi.default)
-i0 = in_double(_i0, aten.i0.default, aten.special_i0.default, aten.special_modified_bessel_i0.default)
-i0e = in_double(_i0e, aten.special_i0e.default)
-i1 = in_double(_i1, aten.special_i1.default, aten.special_modified_bessel_i1.default)
-i1e = in_double(_i1e, aten.special_i1e.default)
-k0 = in_double(_k0, aten.special_modified_bessel_k0.default)
-k1 = in_double(_k1, aten.special_modified_bessel_k1.default)
-scaled_k0 = in_double(lambda g, x: _k0(g, x, scaled=True), aten.special_scaled_modified_bessel_k0.default)
-scaled_k1 = in_double(lambda g, x: _k1(g, x, scaled=True), aten.special_scaled_modified_bessel_k1.default)
-j0 = in_double(_j0, aten.special_bessel_j0.default)
-j1 = in_double(_j1, aten.special_bessel_j1.default)
-y0 = in_double(_y0, aten.special_bessel_y0.default)
-y1 = in_double(_y1, aten.special_bessel_y1.default)
-spherical_j0 = in_double(_spherical_j0, aten.special_spherical_bessel_j0.default)
-erfcx = in_double(_erfcx, aten.special_erfcx.default)
-log_ndtr = in_double(_log_ndtr, aten.special_log_ndtr.default)
-ndtri = in_double(_ndtri, aten.special_ndtri.default)
-erfinv = in_double(_erfinv, aten.erfinv.default, aten.special_erfinv.default)
-airy_ai = in_double(_airy_ai, aten.special_airy_ai.default)
+lgamma = translate_in_double(log_gamma, aten.lgamma.default, aten.special_gammaln.default)
+digamma = translate_in_double(_digamma, aten.digamma.default, aten.special_digamma.default, aten.special_psi.default)
+i0 = translate_in_double(_i0, aten.i0.default, aten.special_i0.default, aten.special_modified_bessel_i0.default)
+i0e = translate_in_double(_i0e, aten.special_i0e.default)
+i1 = translate_in_double(_i1, aten.special_i1.default, aten.special_modified_bessel_i1.default)
+i1e = translate_in_double(_i1e, aten.special_i1e.default)
+k0 = translate_in_double(_k0, aten.special_modified_bessel_k0.default)
+k1 = translate_in_double(_k1, aten.special_modified_bessel_k1.default)
+scaled_k0 = translate_in_double(lambda g, x: _k0(g, x, scaled=True), aten.special_scaled_modified_bessel_k0.default)
+scaled_k1 = translate_in_double(lambda g, x: _k1(g, x, scaled=True), aten.special_scaled_modified_bessel_k1.default)
+j0 = translate_in_double(_j0, aten.special_bessel_j0.default)
+j1 = translate_in_double(_j1, aten.special_bessel_j1.default)
+y0 = translate_in_double(_y0, aten.special_bessel_y0.default)
+y1 = translate_in_double(_y1, aten.special_bessel_y1.default)
+spherical_j0 = translate_in_double(_spherical_j0, aten.special_spherical_bessel_j0.default)
+erfcx = translate_in_double(_erfcx, aten.special_erfcx.default)
+log_ndtr = translate_in_double(_log_ndtr, aten.special_log_ndtr.default)
+ndtri = translate_in_double(_ndtri, aten.special_ndtri.default)
+erfinv = translate_in_double(_erfinv, aten.erfinv.default, aten.special_erfinv.default)
+airy_ai = translate_in_double(_airy_ai, aten.special_airy_ai.default)

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from ..build.dtypes import DOUBLE, FLOAT, INT64
-from ..build.graph import Graph, Tensor
-from ..build.subgraphs import described, input_named
-from ..build.tensor import Operand
 from ..compat import aten
+from ..ir.dtypes import DOUBLE, FLOAT, INT64
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
+from ..lower.subgraphs import input_named, make_subgraph_input
 from ..translate.registry import translates
 from .pointwise import wide
 
@@ -58,7 +58,7 @@ def _plus_1(g: Graph, x: Tensor) -> Tensor:
     return g.Add(_twice(g, x), 1)
 
 
-def _from_1(g: Graph, x: Tensor) -> Tensor:
+def _one_minus(g: Graph, x: Tensor) -> Tensor:
     return g.Sub(1, x)
 
 
@@ -76,7 +76,7 @@ def polynomial(name: str, first: First, following: Next) -> Callable[[Graph, Ope
             high = g.Greater(n, HIGHEST[x.dtype])
             n, zero = g.Where(high, g.const(-1, INT64), n), g.Where(high, g.const(math.nan, x.dtype), zero)
         turns = g.Add(g.ReduceMax(g.Concat(g.const([-1], INT64), g.Reshape(n, [-1]), axis=0), keepdims=0), 1)
-        states = [g.sized(value, sizes) for value in (g.Expand(one, list(sizes)), first(g, x), g.Expand(zero, list(sizes)))]
+        states = [g.set_sizes(value, sizes) for value in (g.Expand(one, list(sizes)), first(g, x), g.Expand(zero, list(sizes)))]
         made = g.Loop(turns, None, *states, outputs=3, body=_turn(g, x, n, states, following))
         for value in made:
             value.dtype = x.dtype
@@ -95,13 +95,13 @@ shifted_chebyshev_v = polynomial("shifted_chebyshev_polynomial_v", _less_1, _che
 shifted_chebyshev_w = polynomial("shifted_chebyshev_polynomial_w", _plus_1, _chebyshev)
 hermite_h = polynomial("hermite_polynomial_h", _twice, _hermite)
 hermite_he = polynomial("hermite_polynomial_he", _same, _probabilists)
-laguerre_l = polynomial("laguerre_polynomial_l", _from_1, _laguerre)
+laguerre_l = polynomial("laguerre_polynomial_l", _one_minus, _laguerre)
 legendre_p = polynomial("legendre_polynomial_p", _same, _legendre)
 
 
 def _turn(g: Graph, x: Tensor, n: Tensor, states: list[Tensor], following: Next) -> ir.Graph:
     inner = g.child()
-    k, goes_on = described(g, "k", 0), described(g, "goes_on", True)
+    k, goes_on = make_subgraph_input(g, "k", 0), make_subgraph_input(g, "goes_on", True)
     before, now, kept = (input_named(g, "state", state.sizes, state.dtype) for state in states)
     after = following(inner, x, inner.cast(inner.Add(k, 1), x.dtype), now, before)
     kept_now = inner.Where(inner.Equal(n, k), before, kept)

@@ -8,22 +8,22 @@ import sympy
 import torch
 from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from ..build.dtypes import INT64
-from ..build.graph import Graph, Tensor
-from ..build.values import Size, expression
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import INT64
+from ..ir.expressions import Size, expression
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import counted
+from .create import make_range
 from .index import numel
-from .scatter import written
+from .scatter import append_scatter
 
 
 @translates(aten.as_strided.default, aten.as_strided_copy.default)
 def as_strided(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], storage_offset: Size | None = None) -> Tensor:
     """as_strided(x, size, stride, offset) → Gather from all elements in their order, where x is known to fill the end of its memory."""
     at = _positions(g, x, size, stride, storage_offset)
-    return g.Gather(g.reshaped(x, (numel(x.sizes),)), at, axis=0)
+    return g.Gather(g.reshape_to(x, (numel(x.sizes),)), at, axis=0)
 
 
 @translates(aten.as_strided_scatter.default)
@@ -32,8 +32,8 @@ def as_strided_scatter(
 ) -> Tensor:
     """as_strided_scatter(x, source, size, stride, offset) → ScatterND into all elements in their order, where x fills its memory."""
     at = g.Unsqueeze(_positions(g, x, size, stride, storage_offset), [len(size)])
-    flat = g.sized(g.reshaped(x, (numel(x.sizes),)), (numel(x.sizes),))
-    return g.reshaped(written(g, "ScatterND", flat, at, source), x.sizes)
+    flat = g.set_sizes(g.reshape_to(x, (numel(x.sizes),)), (numel(x.sizes),))
+    return g.reshape_to(append_scatter(g, "ScatterND", flat, at, source), x.sizes)
 
 
 def _positions(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], offset: Size | None) -> Tensor:
@@ -44,7 +44,7 @@ def _positions(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size]
         return g.const(torch.arange(count).as_strided(size, stride, start), INT64)
     made = g.scalar(start, INT64)
     for axis, (n, step) in enumerate(zip(size, stride, strict=True)):
-        along, later = counted(g, n, 0, step), list(range(1, len(size) - axis))
+        along, later = make_range(g, n, 0, step), list(range(1, len(size) - axis))
         made = g.Add(made, g.Unsqueeze(along, later) if later else along)
     return made
 
@@ -60,12 +60,12 @@ def _start(x: torch.Tensor, offset: Size | None) -> int:
         raise Untranslated("the size of its memory is unknown, because of dynamic dimensions")
     start = 0 if offset is None else sympy.sympify(offset - expression(x.storage_offset()))
     ends = statically_known_true(stored == (x.storage_offset() + x.numel()) * x.itemsize)
-    if not ends or not _in_order(x) or not isinstance(start, (int, sympy.Integer)) or start < 0:
+    if not ends or not _is_contiguous(x) or not isinstance(start, (int, sympy.Integer)) or start < 0:
         raise Untranslated("its tensor is only a part of its memory, or in another order: call it on the whole tensor, or use slices")
     return int(start)
 
 
-def _in_order(x: torch.Tensor) -> bool:
+def _is_contiguous(x: torch.Tensor) -> bool:
     expected: Size = 1
     for n, step in zip(reversed(x.shape), reversed(x.stride()), strict=True):
         if not statically_known_true(n == 1) and not statically_known_true(step == expected):

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from ..build.dtypes import BOOL, INT32, INT64
-from ..build.graph import Graph, Tensor
-from ..build.subgraphs import closed, input_named
-from ..build.tensor import Operand
-from ..build.values import Size
 from ..compat import aten
+from ..ir.dtypes import BOOL, INT32, INT64
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from ..ir.tensor import Operand
+from ..lower.subgraphs import finish_subgraph, input_named
 from ..translate.registry import translates
 from .pointwise_powers import any_above_zero
 
@@ -31,7 +31,7 @@ def lcm(g: Graph, a: Operand, b: Operand) -> Tensor:
 
 
 def _alike(g: Graph, a: Operand, b: Operand) -> list[Tensor]:
-    return [g.sized(g.Expand(g.cast(x, INT64), list(g.sizes)), g.sizes) for x in g.promote(a, b)]
+    return [g.set_sizes(g.Expand(g.cast(x, INT64), list(g.sizes)), g.sizes) for x in g.promote(a, b)]
 
 
 def _not_zero(g: Graph, x: Tensor) -> Tensor:
@@ -40,7 +40,7 @@ def _not_zero(g: Graph, x: Tensor) -> Tensor:
 
 def _gcd(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     """Return the divisor in int64; the smallest number of a type has no absolute value in it and stays as it is, as in torch."""
-    b, a = (g.sized(g.cast(g.cast(g.Abs(x), g.dtype), INT64), x.sizes) for x in (a, b))
+    b, a = (g.set_sizes(g.cast(g.cast(g.Abs(x), g.dtype), INT64), x.sizes) for x in (a, b))
     made = g.Loop(None, _goes_on(g, b), a, b, outputs=2, body=_turn(g, a.sizes))[0]
     made.dtype = INT64
     return made
@@ -53,7 +53,7 @@ def _turn(g: Graph, sizes: Sequence[Size]) -> ir.Graph:
     done, whole = inner.Equal(b, 0), inner.Div(a, _not_zero(inner, b))
     rest = inner.Where(done, b, inner.Sub(a, inner.Mul(whole, b)))  # ONNX Runtime's Mod of this sign goes through float64
     results = [_goes_on(inner, rest), inner.Where(done, a, b), rest]
-    return closed(inner, "body", [number, goes_on, *inputs], results, [BOOL, INT64, INT64])
+    return finish_subgraph(inner, "body", [number, goes_on, *inputs], results, [BOOL, INT64, INT64])
 
 
 def _goes_on(g: Graph, b: Tensor) -> Tensor:

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 
-from ..build.dtypes import DOUBLE, TORCH
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
 from ..compat import aten
 from ..errors import Untranslated
+from ..ir.dtypes import DOUBLE, TORCH
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
-from .create import counted
+from .create import make_range
 from .pointwise import where
 
 HAMMING = (0.54, 0.46)  # torch's; the HammingWindow of ONNX has 25/46 and 21/46
@@ -28,7 +28,7 @@ def _window(g: Graph, made: Callable[..., Any], shape: Shape, length: Size, peri
         return g.const(made(length, periodic, *numbers, dtype=TORCH[g.dtype]), g.dtype)
     samples = g.scalar(length, DOUBLE)
     steps = samples if periodic else g.Max(g.Sub(samples, 1.0), 1.0)
-    window = shape(g, g.cast(counted(g, length), DOUBLE), steps)
+    window = shape(g, g.cast(make_range(g, length), DOUBLE), steps)
     return where(g, g.Equal(samples, 1.0), 1.0, window)  # whatever its shape
 
 

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import sympy
 import torch
 
-from ..build.dtypes import FLOAT, HALVES
-from ..build.graph import Graph, Tensor
-from ..build.values import Size
-from .create import counted
+from ..ir.dtypes import FLOAT, HALVES
+from ..ir.expressions import Size
+from ..ir.graph import Graph, Tensor
+from .create import make_range
 from .index import numel
 
 KERNELS = (FLOAT, *HALVES)  # types that ONNX Runtime convolves and averages in
@@ -36,9 +36,9 @@ def windows(g: Graph, x: Tensor, at: Geometry, fill: float = 0) -> Tensor:
     for i in reversed(range(axes)):
         image = g.Gather(image, _positions(g, at, i), axis=2 + i)
     order = [0, 1, *range(2, 2 + 2 * axes, 2), *range(3, 3 + 2 * axes, 2)]
-    apart = g.sized(g.Transpose(image, perm=order), [*x.sizes[:2], *at.kernels, *at.counts])
+    apart = g.set_sizes(g.Transpose(image, perm=order), [*x.sizes[:2], *at.kernels, *at.counts])
     sizes = [*x.sizes[:2], numel(at.kernels), numel(at.counts)]
-    return g.sized(g.reshaped(apart, sizes), sizes)
+    return g.set_sizes(g.reshape_to(apart, sizes), sizes)
 
 
 def _positive(number: Size) -> Size:
@@ -47,8 +47,8 @@ def _positive(number: Size) -> Size:
 
 def _positions(g: Graph, at: Geometry, axis: int) -> Tensor:
     """Where the elements of each window lie along an axis, (kernel, windows)."""
-    inner = counted(g, at.kernels[axis], _positive(-at.begins[axis]), at.dilations[axis])
-    return g.Add(g.Unsqueeze(inner, [1]), counted(g, at.counts[axis], 0, at.strides[axis]))
+    inner = make_range(g, at.kernels[axis], _positive(-at.begins[axis]), at.dilations[axis])
+    return g.Add(g.Unsqueeze(inner, [1]), make_range(g, at.counts[axis], 0, at.strides[axis]))
 
 
 def product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geometry) -> Tensor:
@@ -60,11 +60,11 @@ def product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geomet
         bias: (results,).
     """
     groups, of_each, inner = weight.sizes
-    apart = g.reshaped(windows(g, x, at), [x.sizes[0], groups, inner, numel(at.counts)])
+    apart = g.reshape_to(windows(g, x, at), [x.sizes[0], groups, inner, numel(at.counts)])
     columns = [groups, inner, x.sizes[0] * numel(at.counts)]  # the batch among them: of none MatMul makes an error
     seen = g.Reshape(g.Transpose(apart, perm=[1, 2, 0, 3]), columns, allowzero=1)
     made = g.Reshape(g.MatMul(weight, seen), [groups, of_each, x.sizes[0], numel(at.counts)], allowzero=1)
-    made = g.reshaped(g.Transpose(made, perm=[2, 0, 1, 3]), [x.sizes[0], groups * of_each, *at.counts])
+    made = g.reshape_to(g.Transpose(made, perm=[2, 0, 1, 3]), [x.sizes[0], groups * of_each, *at.counts])
     return made if bias is None else g.Add(made, g.Unsqueeze(bias, list(range(1, len(at.counts) + 1))))
 
 
@@ -75,7 +75,7 @@ def spread_out(g: Graph, x: Tensor, strides: Sequence[int]) -> Tensor:
             sizes = [*x.sizes[:axis], x.sizes[axis] * stride, *x.sizes[axis + 1 :]]
             apart = g.Unsqueeze(x, [axis + 1])
             pads = [0] * (x.rank + 1 + axis + 1) + [stride - 1] + [0] * (x.rank - axis - 1)
-            x = g.sized(g.reshaped(g.Pad(apart, pads), sizes), sizes)
+            x = g.set_sizes(g.reshape_to(g.Pad(apart, pads), sizes), sizes)
     return x
 
 
@@ -86,14 +86,14 @@ def greatest(g: Graph, x: Tensor, at: Geometry) -> list[Tensor]:
     """
     seen = windows(g, x, at, torch.iinfo(torch.int64).min)
     image = x.sizes[2:]
-    places = windows(g, g.sized(g.reshaped(counted(g, numel(image)), [1, 1, *image]), (1, 1, *image)), at)
+    places = windows(g, g.set_sizes(g.reshape_to(make_range(g, numel(image)), [1, 1, *image]), (1, 1, *image)), at)
     first = g.ArgMax(seen, axis=2, keepdims=1)
     spread = g.Expand(places, g.Shape(seen))
     sizes = [*x.sizes[:2], *at.counts]
     made = [g.Squeeze(g.GatherElements(part, first, axis=2), [2]) for part in (seen, spread)]
-    return [g.sized(g.reshaped(part, sizes), sizes) for part in made]
+    return [g.set_sizes(g.reshape_to(part, sizes), sizes) for part in made]
 
 
-def summed(g: Graph, x: Tensor, at: Geometry) -> Tensor:
+def sum_windows(g: Graph, x: Tensor, at: Geometry) -> Tensor:
     """Return the sum of each window, (batch, channels, *windows)."""
-    return g.reshaped(g.ReduceSum(windows(g, x, at), [2], keepdims=0), [*x.sizes[:2], *at.counts])
+    return g.reshape_to(g.ReduceSum(windows(g, x, at), [2], keepdims=0), [*x.sizes[:2], *at.counts])

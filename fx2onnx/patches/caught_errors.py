@@ -10,7 +10,7 @@ import torch._subclasses.fake_tensor
 import torch.fx.experimental.symbolic_shapes  # noqa: F401 - it is patched
 
 from ..errors import TORCH, CaptureError, shown_path
-from .registry import patched, register_patch
+from .registry import apply_patches, register_patch
 
 KINDS = (
     "torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode",
@@ -21,14 +21,14 @@ TRACERS = (TORCH, "/sympy/", "<eval_with_key>")  # they catch such errors themse
 
 
 @contextmanager
-def no_error_caught() -> Iterator[None]:
+def refuse_caught_errors() -> Iterator[None]:
     """Record data-dependent errors that torch raises, and check at the end that the model caught none of them.
 
     Raises:
         CaptureError: the model caught one.
     """
     kept: list[BaseException] = []
-    with patched("caught_errors", kept=kept):
+    with apply_patches("caught_errors", kept=kept):
         yield
     _check(kept)
 

@@ -17,9 +17,9 @@ from .registry import register_patch
     "torch.nn.modules.batchnorm._BatchNorm.forward",
     reason="with momentum=None torch reads the number of batches with item(), which torch.export does not support",
 )
-def _of_either(forward: Callable[..., Any]) -> Callable[..., Any]:
+def _wrap_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
     def of_either(self: _BatchNorm, input: torch.Tensor) -> Any:
-        return _averaged(self, input) if _averages_plainly(self) else forward(self, input)
+        return _normalise_cumulatively(self, input) if _averages_plainly(self) else forward(self, input)
 
     return of_either
 
@@ -28,7 +28,7 @@ def _averages_plainly(norm: _BatchNorm) -> bool:
     return norm.momentum is None and norm.training and norm.track_running_stats and norm.num_batches_tracked is not None
 
 
-def _averaged(norm: _BatchNorm, x: torch.Tensor) -> torch.Tensor:
+def _normalise_cumulatively(norm: _BatchNorm, x: torch.Tensor) -> torch.Tensor:
     """Normalise by the batch, and update the running averages with weight 1 / number of batches."""
     norm._check_input_dim(x)
     made = F.batch_norm(x, None, None, norm.weight, norm.bias, True, 0.0, norm.eps)

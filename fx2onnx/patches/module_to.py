@@ -12,18 +12,18 @@ import torch
 from torch import nn
 
 from ..errors import CaptureError, line_at
-from .registry import patched, register_patch
+from .registry import apply_patches, register_patch
 
 DTYPES = {"to": None, "float": torch.float32, "double": torch.float64, "half": torch.float16, "bfloat16": torch.bfloat16}
 
 
-def casts_of_parts(model: nn.Module) -> AbstractContextManager[None]:
+def allow_harmless_casts(model: nn.Module) -> AbstractContextManager[None]:
     """Let `to`, `float` and similar methods return the module itself if they change none of its tensors.
 
     Raises:
         CaptureError: a cast would change a parameter or buffer of the model, which is constant in the exported model.
     """
-    return patched("module_to", held={id(tensor) for tensor in _tensors(model)})
+    return apply_patches("module_to", held={id(tensor) for tensor in _tensors(model)})
 
 
 @register_patch(

@@ -26,13 +26,13 @@ class MasksAndClasses(TorchFunctionMode):
         """Make the call, or an equivalent one."""
         kwargs = kwargs or {}
         if func is torch.Tensor.__getitem__:
-            return func(args[0], pytree.tree_map_only(torch.Tensor, _as_booleans, args[1]))
+            return func(args[0], pytree.tree_map_only(torch.Tensor, _convert_to_bool, args[1]))
         if func is ONE_HOT and _classes(*args, **kwargs) == -1:
-            return _counted(args[0])
+            return _infer_classes(args[0])
         return func(*args, **kwargs)
 
 
-def _as_booleans(index: torch.Tensor) -> torch.Tensor:
+def _convert_to_bool(index: torch.Tensor) -> torch.Tensor:
     return index != 0 if index.dtype == torch.uint8 else index
 
 
@@ -40,7 +40,7 @@ def _classes(tensor: torch.Tensor, num_classes: Any = -1) -> Any:
     return num_classes
 
 
-def _counted(values: torch.Tensor) -> torch.Tensor:
+def _infer_classes(values: torch.Tensor) -> torch.Tensor:
     """Return a tensor with one more axis, whose size is the largest value plus one."""
     torch._check_tensor_all(values >= 0)
     classes = (values.max() + 1).item()

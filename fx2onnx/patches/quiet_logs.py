@@ -36,7 +36,7 @@ def _print_nothing(original: Any) -> Any:
     reason="torch logs why it cannot export the model, which our own error covers",
 )
 @contextmanager
-def _without_refusals() -> Iterator[None]:
+def _filter_export_logs() -> Iterator[None]:
     """Filter log messages that begin like one of these."""
     filters = {name: _filter_of(beginnings) for name, beginnings in REFUSALS.items()}
     for name, is_other in filters.items():

@@ -96,13 +96,13 @@ def _add(patch: Patch) -> None:
     _PATCHES.setdefault(patch.owner, []).append(patch)
 
 
-def registered() -> tuple[Patch, ...]:
+def list_patches() -> tuple[Patch, ...]:
     """Return all patches of the modules that have been imported, in the order of registration."""
     return tuple(patch for patches in _PATCHES.values() for patch in patches)
 
 
 @contextmanager
-def patched(*owners: str, **context: Any) -> Iterator[None]:
+def apply_patches(*owners: str, **context: Any) -> Iterator[None]:
     """Apply all patches of these owners, and undo them in reverse order at the end, also after an error.
 
     Args:
@@ -128,18 +128,18 @@ def _check_targets(patches: list[Patch]) -> None:
 
 def _enter(stack: ExitStack, patch: Patch, context: Mapping[str, Any]) -> None:
     if patch.is_context:
-        stack.enter_context(patch.factory(**_asked(patch, context)))
+        stack.enter_context(patch.factory(**_select_arguments(patch, context)))
         return
     holder, name = patch.find_holder(), patch.name
     if holder is None:  # it is optional
         return
-    asked = _asked(patch, {**context, "holder": holder, "name": name})
+    asked = _select_arguments(patch, {**context, "holder": holder, "name": name})
     replacement = patch.factory(getattr(holder, name, None), **asked)
     stack.callback(_restoring(holder, name))
     setattr(holder, name, replacement)
 
 
-def _asked(patch: Patch, context: Mapping[str, Any]) -> dict[str, Any]:
+def _select_arguments(patch: Patch, context: Mapping[str, Any]) -> dict[str, Any]:
     return {name: context[name] for name in patch.parameters if name in context}
 
 
@@ -169,7 +169,7 @@ def _restoring(holder: Any, name: str) -> Callable[[], None]:
 
 def table() -> str:
     """Return all patches as a Markdown table with target, owner, module and reason."""
-    rows = [(f"`{patch.target}`", patch.owner, f"`{patch.module}`", _reason(patch)) for patch in registered()]
+    rows = [(f"`{patch.target}`", patch.owner, f"`{patch.module}`", _reason(patch)) for patch in list_patches()]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in [("target", "owner", "module", "reason"), ("---",) * 4, *rows])
 
 

@@ -12,7 +12,7 @@ from torch.utils.hooks import RemovableHandle
 
 
 @contextmanager
-def zeros_as_without_gradients(model: Any) -> Iterator[None]:
+def mask_padding_as_in_eager(model: Any) -> Iterator[None]:
     """Let each `nn.TransformerEncoder` return, while it lasts, what it returns under `torch.no_grad()`.
 
     Without gradients, torch makes a nested tensor of the values if the padding is on the right, and returns zeros at the padding. A capture
@@ -64,11 +64,11 @@ class Padding:
         return padding & ~(padding[:, :-1] & ~padding[:, 1:]).any()
 
     def _clear_before(self, norm: nn.Module, args: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-        return self._cleared(args[0]), *args[1:]
+        return self._zero_padding(args[0]), *args[1:]
 
     def _clear_after(self, encoder: nn.Module, args: Any, result: torch.Tensor) -> torch.Tensor:
-        return self._cleared(result)
+        return self._zero_padding(result)
 
-    def _cleared(self, x: torch.Tensor) -> torch.Tensor:
+    def _zero_padding(self, x: torch.Tensor) -> torch.Tensor:
         padding = self._padding.pop() if self._padding else None
         return x if padding is None else x.masked_fill(padding[..., None], 0.0)

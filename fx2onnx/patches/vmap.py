@@ -18,7 +18,7 @@ is_batched = torch._C._functorch.is_batchedtensor
 
 
 @register_patch("vmap", "torch._functorch.apis.vmap_impl", reason="torch.export makes a constant of the number of chunks of chunk_size")
-def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
+def _ignore_chunk_size(mapped: Callable[..., Any]) -> Callable[..., Any]:
     """Ignore `chunk_size`, which only saves memory, except where it also decides random numbers."""
 
     def whole(func: Any, in_dims: Any, out_dims: Any, randomness: str, chunk_size: int | None, *args: Any, **kwargs: Any) -> Any:
@@ -34,7 +34,7 @@ def _in_one_piece(mapped: Callable[..., Any]) -> Callable[..., Any]:
     reason="torch.export reads each batched position of an index as a number",
     issue="pytorch#158540",
 )
-def _with_batched_positions(override: Callable[..., Any]) -> Callable[..., Any]:
+def _keep_batched_index(override: Callable[..., Any]) -> Callable[..., Any]:
     """Pass an index with batched tensors through unchanged."""
 
     def overridden(self: Any, func: Any, args: Any, kwargs: Any) -> Any:

@@ -9,48 +9,45 @@ import sympy
 import torch
 from torch.utils._sympy.functions import ToFloat, TruncToInt
 
-from .sizes import Shape, Size, Undecided, at, broadcast, plain, windows
+from ..trace.effects import RESIZING
+from .sizes import DataDependentGuard, Shape, Size, at, broadcast, plain, windows
 
 aten = torch.ops.aten
-RESIZING = (
-    *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
-    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
-)
 
 
-def of_linear(x: Shape, weight: Shape, bias: Any = None) -> Shape:
+def linear_shape(x: Shape, weight: Shape, bias: Any = None) -> Shape:
     """Replace the last axis by as many features as the weight has rows."""
     return Shape((*x[:-1], *weight[:-1]))
 
 
-def of_matmul(a: Shape, b: Shape) -> Shape:
+def matmul_shape(a: Shape, b: Shape) -> Shape:
     """Multiply matrices, broadcasting what is before them; a vector is a row on the left, a column on the right."""
     batch = broadcast(a[:-2], b[:-2])
     return Shape((*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ())))
 
 
-def of_added_matmul(x: Shape, a: Shape, b: Shape, **_: Any) -> Shape:
+def addmm_shape(x: Shape, a: Shape, b: Shape, **_: Any) -> Shape:
     """Multiply matrices and add what broadcasts to the product."""
-    return of_matmul(a, b)
+    return matmul_shape(a, b)
 
 
-def of_dot(a: Shape, b: Shape) -> Shape:
+def dot_shape(a: Shape, b: Shape) -> Shape:
     """Multiply vectors."""
     return Shape()
 
 
-def of_attention(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> Shape:
+def attention_shape(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> Shape:
     """Return a value for each query; heads of keys and values may be fewer."""
     if query[:-3] != key[:-3] or query[:-3] != value[:-3]:
-        raise Undecided
+        raise DataDependentGuard
     return Shape((*query[:-1], value[-1]))
 
 
-def of_einsum(equation: str, tensors: Sequence[Shape], **_: Any) -> Shape:
+def einsum_shape(equation: str, tensors: Sequence[Shape], **_: Any) -> Shape:
     """Follow the equation. Raises Undecided if it has an ellipsis or no arrow."""
     given, arrow, wanted = equation.replace(" ", "").partition("->")
     if not arrow or "." in equation:
-        raise Undecided
+        raise DataDependentGuard
     sizes: dict[str, Size] = {}
     for letters, shape in zip(given.split(","), tensors, strict=True):
         for letter, size in zip(letters, shape, strict=True):
@@ -59,7 +56,7 @@ def of_einsum(equation: str, tensors: Sequence[Shape], **_: Any) -> Shape:
     return Shape(sizes[letter] for letter in wanted)
 
 
-def of_convolution(
+def convolution_shape(
     x: Shape, weight: Shape, bias: Any = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: Any = 1
 ) -> Shape:
     """Slide windows over the last axes."""
@@ -67,40 +64,40 @@ def of_convolution(
     return Shape((*x[: -axes - 1], weight[0], *windows(x[-axes:], weight[2:], stride, padding, dilation)))
 
 
-def of_max_pool(x: Shape, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Shape:
+def max_pool_shape(x: Shape, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False) -> Shape:
     """Slide windows without weights."""
-    return _pooled(x, len(kernel), kernel, stride, padding, dilation, ceil_mode)
+    return _pool_shape(x, len(kernel), kernel, stride, padding, dilation, ceil_mode)
 
 
-def of_avg_pool(x: Shape, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, *_: Any, **__: Any) -> Shape:
+def avg_pool_shape(x: Shape, kernel: Any, stride: Any = (), padding: Any = 0, ceil_mode: bool = False, *_: Any, **__: Any) -> Shape:
     """Slide windows without weights."""
-    return _pooled(x, len(kernel), kernel, stride, padding, 1, ceil_mode)
+    return _pool_shape(x, len(kernel), kernel, stride, padding, 1, ceil_mode)
 
 
-def _pooled(x: Shape, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Shape:
+def _pool_shape(x: Shape, axes: int, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool) -> Shape:
     axes = max(axes, 1)
     if ceil_mode:
-        raise Undecided
+        raise DataDependentGuard
     return Shape((*x[:-axes], *windows(x[-axes:], kernel, stride or kernel, padding, dilation)))
 
 
-def of_adaptive_pool(x: Shape, output_size: Any) -> Shape:
+def adaptive_pool_shape(x: Shape, output_size: Any) -> Shape:
     """Return the requested output size. Raises Undecided if it is symbolic."""
     if not isinstance(output_size, (list, tuple)) or not all(isinstance(size, int) for size in output_size):
-        raise Undecided
+        raise DataDependentGuard
     return Shape((*x[: -len(output_size)], *output_size))
 
 
-def of_resize(x: Shape, *given: Any) -> Shape:
+def resize_shape(x: Shape, *given: Any) -> Shape:
     """Scale an image, where some scales follow from sizes. Raises Undecided where none does."""
     scales = given[-1]
     if not isinstance(scales, (list, tuple)) or not any(isinstance(scale, sympy.Basic) for scale in scales):
-        raise Undecided
+        raise DataDependentGuard
     scaled = [ToFloat(sympy.sympify(size)) * scale for size, scale in zip(x[2:], scales, strict=True)]
     return Shape((*x[:2], *(int(size) if size.is_number else TruncToInt(size) for size in scaled)))
 
 
-def reduced(x: Shape, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape:
+def reduction_shape(x: Shape, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape:
     """Drop axes, all where none is named, or keep one element of each."""
     dims = [dim] if isinstance(dim, int) else list(dim or range(len(x)))
     axes = {at(axis, len(x)) for axis in dims}
@@ -109,27 +106,27 @@ def reduced(x: Shape, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape
     return Shape(size for axis, size in enumerate(x) if axis not in axes)
 
 
-def twice_reduced(x: Shape, dim: int, keepdim: bool = False) -> list[Shape]:
+def reduction_shapes_with_indices(x: Shape, dim: int, keepdim: bool = False) -> list[Shape]:
     """Return values and positions."""
-    return [reduced(x, dim, keepdim)] * 2
+    return [reduction_shape(x, dim, keepdim)] * 2
 
 
-def of_deviation(x: Shape, dim: Any = None, unbiased: Any = True, keepdim: bool = False, **_: Any) -> Shape:
+def std_shape(x: Shape, dim: Any = None, unbiased: Any = True, keepdim: bool = False, **_: Any) -> Shape:
     """Reduce axes; `unbiased` comes before `keepdim`."""
-    return reduced(x, dim, keepdim)
+    return reduction_shape(x, dim, keepdim)
 
 
-def of_norm(x: Shape, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape:
+def norm_shape(x: Shape, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape:
     """Reduce axes; the order of the norm comes first."""
-    return reduced(x, dim, keepdim)
+    return reduction_shape(x, dim, keepdim)
 
 
-def of_everything(x: Shape, **_: Any) -> Shape:
+def full_reduction_shape(x: Shape, **_: Any) -> Shape:
     """Reduce all axes."""
     return Shape()
 
 
-def of_topk(x: Shape, k: Any, dim: int = -1, *_: Any, **__: Any) -> list[Shape]:
+def topk_shapes(x: Shape, k: Any, dim: int = -1, *_: Any, **__: Any) -> list[Shape]:
     """Return so many values and positions along an axis."""
     if not x:
         return [x, x]
@@ -138,30 +135,34 @@ def of_topk(x: Shape, k: Any, dim: int = -1, *_: Any, **__: Any) -> list[Shape]:
     return [Shape(sizes)] * 2
 
 
-def _for_axes(name: str, ranks: Sequence[int] = (1, 2, 3)) -> list[Any]:
+def _find_overloads_by_rank(name: str, ranks: Sequence[int] = (1, 2, 3)) -> list[Any]:
     return [getattr(aten, name.format(rank)).default for rank in ranks]
 
 
 RULES: dict[Any, Any] = {
-    aten.linear.default: of_linear,
-    **dict.fromkeys((aten.matmul.default, aten.mm.default, aten.bmm.default, aten.mv.default), of_matmul),
-    **dict.fromkeys((aten.addmm.default, aten.baddbmm.default, aten.addmv.default), of_added_matmul),
-    **dict.fromkeys((aten.dot.default, aten.vdot.default), of_dot),
-    aten.scaled_dot_product_attention.default: of_attention,
-    aten.einsum.default: of_einsum,
-    **dict.fromkeys(_for_axes("conv{}d"), of_convolution),
-    **dict.fromkeys(_for_axes("max_pool{}d"), of_max_pool),
-    **dict.fromkeys(_for_axes("avg_pool{}d"), of_avg_pool),
-    **dict.fromkeys(_for_axes("adaptive_avg_pool{}d"), of_adaptive_pool),
-    **{getattr(aten, name).vec: of_resize for name in RESIZING},
+    aten.linear.default: linear_shape,
+    **dict.fromkeys((aten.matmul.default, aten.mm.default, aten.bmm.default, aten.mv.default), matmul_shape),
+    **dict.fromkeys((aten.addmm.default, aten.baddbmm.default, aten.addmv.default), addmm_shape),
+    **dict.fromkeys((aten.dot.default, aten.vdot.default), dot_shape),
+    aten.scaled_dot_product_attention.default: attention_shape,
+    aten.einsum.default: einsum_shape,
+    **dict.fromkeys(_find_overloads_by_rank("conv{}d"), convolution_shape),
+    **dict.fromkeys(_find_overloads_by_rank("max_pool{}d"), max_pool_shape),
+    **dict.fromkeys(_find_overloads_by_rank("avg_pool{}d"), avg_pool_shape),
+    **dict.fromkeys(_find_overloads_by_rank("adaptive_avg_pool{}d"), adaptive_pool_shape),
+    **{getattr(aten, name).vec: resize_shape for name in RESIZING},
     **dict.fromkeys(
         (aten.sum.dim_IntList, aten.mean.dim, aten.amax.default, aten.amin.default, aten.any.dim, aten.all.dim, aten.logsumexp.default),
-        reduced,
+        reduction_shape,
     ),
-    **dict.fromkeys((aten.argmax.default, aten.argmin.default, aten.prod.dim_int, aten.std.correction, aten.var.correction), reduced),
-    **dict.fromkeys((aten.std.dim, aten.var.dim), of_deviation),
-    **dict.fromkeys((aten.norm.ScalarOpt_dim, aten.linalg_vector_norm.default), of_norm),
-    **dict.fromkeys((aten.max.dim, aten.min.dim, aten.median.dim), twice_reduced),
-    **dict.fromkeys((getattr(aten, name).default for name in ("sum", "mean", "max", "min", "any", "all", "prod", "median")), of_everything),
-    aten.topk.default: of_topk,
+    **dict.fromkeys(
+        (aten.argmax.default, aten.argmin.default, aten.prod.dim_int, aten.std.correction, aten.var.correction), reduction_shape
+    ),
+    **dict.fromkeys((aten.std.dim, aten.var.dim), std_shape),
+    **dict.fromkeys((aten.norm.ScalarOpt_dim, aten.linalg_vector_norm.default), norm_shape),
+    **dict.fromkeys((aten.max.dim, aten.min.dim, aten.median.dim), reduction_shapes_with_indices),
+    **dict.fromkeys(
+        (getattr(aten, name).default for name in ("sum", "mean", "max", "min", "any", "all", "prod", "median")), full_reduction_shape
+    ),
+    aten.topk.default: topk_shapes,
 }

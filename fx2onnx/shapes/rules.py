@@ -11,7 +11,7 @@ import torch
 from torch.utils._sympy.functions import CeilToInt, FloatTrueDiv, ToFloat
 
 from . import products, views
-from .sizes import Shape, Size, Undecided, broadcast, in_steps, plain, positive
+from .sizes import DataDependentGuard, Shape, Size, broadcast, floor_divide, plain, positive
 
 aten = torch.ops.aten
 
@@ -23,7 +23,7 @@ def result_shapes(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
         return None
     try:
         made = rule(*args, **kwargs)
-    except Undecided:
+    except DataDependentGuard:
         return None
     return [made] if isinstance(made, Shape) else made
 
@@ -34,65 +34,65 @@ def rule_of(op: Any) -> Any:
     if op in RULES or not isinstance(op, torch._ops.OpOverload):
         return RULES.get(op)
     is_plain = torch.Tag.pointwise in op.tags and len(op._schema.returns) == 1 and "out" not in op._overloadname
-    return of_elements if is_plain else None
+    return elementwise_shape if is_plain else None
 
 
-def of_elements(*args: Any, **kwargs: Any) -> Shape:
+def elementwise_shape(*args: Any, **kwargs: Any) -> Shape:
     """Broadcast the tensors."""
     return broadcast(*(leaf for leaf in (*args, *kwargs.values()) if isinstance(leaf, Shape)))
 
 
-def of_first(x: Shape, *_: Any, **__: Any) -> Shape:
+def first_argument_shape(x: Shape, *_: Any, **__: Any) -> Shape:
     """Return the shape of the first tensor."""
     return x
 
 
-def of_first_twice(x: Shape, *_: Any, **__: Any) -> list[Shape]:
+def first_argument_shape_twice(x: Shape, *_: Any, **__: Any) -> list[Shape]:
     """Return the shape of the first tensor, for two results."""
     return [x, x]
 
 
-def of_sizes(size: Sequence[Any], *_: Any, **__: Any) -> Shape:
+def factory_shape(size: Sequence[Any], *_: Any, **__: Any) -> Shape:
     """Return the requested sizes."""
     return Shape(map(plain, size))
 
 
-def of_new_sizes(x: Shape, size: Sequence[Any], *_: Any, **__: Any) -> Shape:
+def new_tensor_shape(x: Shape, size: Sequence[Any], *_: Any, **__: Any) -> Shape:
     """Return the requested sizes; the first argument is a tensor."""
     return Shape(map(plain, size))
 
 
-def of_number(*_: Any, **__: Any) -> Shape:
+def scalar_shape(*_: Any, **__: Any) -> Shape:
     """Return the shape of a number."""
     return Shape()
 
 
-def of_range(*given: Any, **_: Any) -> Shape:
+def arange_shape(*given: Any, **_: Any) -> Shape:
     """Return how many numbers `arange` gives. Raises Undecided where it goes in steps of integers, or may be empty."""
     start, end, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]
     if any(isinstance(number, sympy.Expr) and not number.is_integer for number in (start, end, step)):
-        whole = _in_float(end) - start if start else _in_float(end)
-        return Shape([CeilToInt(whole if step == 1 else FloatTrueDiv(whole, _in_float(step)))])
+        whole = _convert_to_float(end) - start if start else _convert_to_float(end)
+        return Shape([CeilToInt(whole if step == 1 else FloatTrueDiv(whole, _convert_to_float(step)))])
     if step != 1 or not all(isinstance(bound, int) or (isinstance(bound, sympy.Expr) and bound.is_integer) for bound in (start, end)):
-        raise Undecided
+        raise DataDependentGuard
     length = plain(end - start)
     if (length >= 0) not in (True, sympy.true):
-        raise Undecided
+        raise DataDependentGuard
     return Shape([length])
 
 
-def _in_float(number: Any) -> Any:
+def _convert_to_float(number: Any) -> Any:
     told = sympy.sympify(number)
     return ToFloat(told) if told.is_integer else told
 
 
-def of_triangle_above(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
+def triu_indices_shape(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
     """Return two positions of each entry of a square on this diagonal or above it."""
     _check_square(row, col, offset)
     return Shape([2, _entries_above(row, offset)])
 
 
-def of_triangle_below(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
+def tril_indices_shape(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
     """Return two positions of each entry of a square on this diagonal or below it."""
     _check_square(row, col, offset)
     return Shape([2, plain(row * row - _entries_above(row, offset + 1))])
@@ -100,7 +100,7 @@ def of_triangle_below(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
 
 def _check_square(rows: Any, columns: Any, offset: Any) -> None:
     if rows != columns or not isinstance(offset, int):
-        raise Undecided
+        raise DataDependentGuard
 
 
 def _entries_above(rows: Any, offset: int) -> Any:
@@ -110,7 +110,7 @@ def _entries_above(rows: Any, offset: int) -> Any:
 
 
 def _triangle(side: Any) -> Size:
-    found: Size = in_steps(side * (side + 1), 2)
+    found: Size = floor_divide(side * (side + 1), 2)
     return found
 
 
@@ -142,13 +142,13 @@ def _overloads(names: Sequence[str]) -> list[Any]:
 RULES: dict[Any, Any] = {
     **views.RULES,
     **products.RULES,
-    **dict.fromkeys(_overloads(LIKE_FIRST), of_first),
-    **dict.fromkeys(_overloads(("sort", "sort.stable", "cummax", "cummin")), of_first_twice),
-    **dict.fromkeys(_overloads(SIZES_FIRST), of_sizes),
-    **dict.fromkeys(_overloads(SIZES_SECOND), of_new_sizes),
-    aten.scalar_tensor.default: of_number,
-    **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), of_range),
-    aten.triu_indices.default: of_triangle_above,
-    aten.tril_indices.default: of_triangle_below,
-    **dict.fromkeys(_overloads(BY_ELEMENT), of_elements),
+    **dict.fromkeys(_overloads(LIKE_FIRST), first_argument_shape),
+    **dict.fromkeys(_overloads(("sort", "sort.stable", "cummax", "cummin")), first_argument_shape_twice),
+    **dict.fromkeys(_overloads(SIZES_FIRST), factory_shape),
+    **dict.fromkeys(_overloads(SIZES_SECOND), new_tensor_shape),
+    aten.scalar_tensor.default: scalar_shape,
+    **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), arange_shape),
+    aten.triu_indices.default: triu_indices_shape,
+    aten.tril_indices.default: tril_indices_shape,
+    **dict.fromkeys(_overloads(BY_ELEMENT), elementwise_shape),
 }

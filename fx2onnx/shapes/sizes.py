@@ -20,7 +20,7 @@ class Shape(tuple[Size, ...]):
     __slots__ = ()
 
 
-class Undecided(Exception):
+class DataDependentGuard(Exception):
     """A shape function does not tell: the sizes decide which of several rules applies, or none is known."""
 
 
@@ -49,7 +49,7 @@ def broadcast(*shapes: Sequence[Size]) -> Shape:
 def _common(sizes: Iterable[Size]) -> Size:
     found = {size for size in sizes if not is_one(size)}
     if len(found) > 1:
-        raise Undecided
+        raise DataDependentGuard
     return found.pop() if found else 1
 
 
@@ -61,16 +61,16 @@ def product(sizes: Iterable[Size]) -> Size:
 def quotient(whole: Size, part: Size) -> Size:
     """Return how many parts of this size make up the whole. Raises Undecided where that is not seen to be an integer."""
     if part == 0:
-        raise Undecided
+        raise DataDependentGuard
     if isinstance(whole, int) and isinstance(part, int):
         return whole // part
     found = sympy.sympify(whole) / part
     if not found.is_integer:
-        raise Undecided
+        raise DataDependentGuard
     return plain(found)
 
 
-def in_steps(size: Any, step: Any) -> Any:
+def floor_divide(size: Any, step: Any) -> Any:
     """Return how many whole steps a size has."""
     if step == 1:
         return size
@@ -96,7 +96,7 @@ def within(position: Any, size: Any) -> Any:
     return positive(size + position) if from_end else Min(position, size)
 
 
-def with_size(shape: Sequence[Size], axis: int, size: Any) -> Shape:
+def replace_size(shape: Sequence[Size], axis: int, size: Any) -> Shape:
     """Return a shape with another size of one axis."""
     axis = at(axis, len(shape))
     return Shape((*shape[:axis], plain(size), *shape[axis + 1 :]))
@@ -111,13 +111,13 @@ def windows(sizes: Sequence[Size], *given: Any) -> list[Size]:
     Raises:
         Undecided: one of them is symbolic.
     """
-    asked = [for_each(value, len(sizes)) for value in given]
+    asked = [repeat_for_axes(value, len(sizes)) for value in given]
     if not all(isinstance(number, int) for value in asked for number in value):
-        raise Undecided
-    return [plain(in_steps(size + 2 * p - d * (k - 1) - 1, s) + 1) for size, k, s, p, d in zip(sizes, *asked, strict=True)]
+        raise DataDependentGuard
+    return [plain(floor_divide(size + 2 * p - d * (k - 1) - 1, s) + 1) for size, k, s, p, d in zip(sizes, *asked, strict=True)]
 
 
-def for_each(asked: Any, axes: int) -> list[Any]:
+def repeat_for_axes(asked: Any, axes: int) -> list[Any]:
     """Return one value per axis; a single value applies to all axes."""
     asked = list(asked) if isinstance(asked, (list, tuple)) else [asked]
     return asked * axes if len(asked) == 1 else asked

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from .sizes import SLICE_END as END
-from .sizes import Shape, Undecided, at, broadcast, in_steps, is_one, plain, positive, product, quotient, with_size, within
+from .sizes import DataDependentGuard, Shape, at, broadcast, floor_divide, is_one, plain, positive, product, quotient, replace_size, within
 
 aten = torch.ops.aten
 
 
-def of_reshape(x: Shape, shape: Sequence[Any]) -> Shape:
+def reshape_shape(x: Shape, shape: Sequence[Any]) -> Shape:
     """Return the requested sizes; -1 is computed by division."""
     if not any(type(size) is int and size == -1 for size in shape):
         return Shape(map(plain, shape))
@@ -22,7 +22,7 @@ def of_reshape(x: Shape, shape: Sequence[Any]) -> Shape:
     return Shape(missing if type(size) is int and size == -1 else plain(size) for size in shape)
 
 
-def of_flatten(x: Shape, start_dim: int = 0, end_dim: int = -1) -> Shape:
+def flatten_shape(x: Shape, start_dim: int = 0, end_dim: int = -1) -> Shape:
     """Join the axes between two."""
     if not x:
         return Shape([1])
@@ -30,13 +30,13 @@ def of_flatten(x: Shape, start_dim: int = 0, end_dim: int = -1) -> Shape:
     return Shape((*x[:first], product(x[first : last + 1]), *x[last + 1 :]))
 
 
-def of_unflatten(x: Shape, dim: int, sizes: Sequence[Any]) -> Shape:
+def unflatten_shape(x: Shape, dim: int, sizes: Sequence[Any]) -> Shape:
     """Split one axis into several."""
     axis = at(dim, len(x))
-    return Shape((*x[:axis], *of_reshape(Shape([x[axis]]), sizes), *x[axis + 1 :]))
+    return Shape((*x[:axis], *reshape_shape(Shape([x[axis]]), sizes), *x[axis + 1 :]))
 
 
-def of_transpose(x: Shape, dim0: int, dim1: int) -> Shape:
+def transpose_shape(x: Shape, dim0: int, dim1: int) -> Shape:
     """Swap two axes."""
     sizes = list(x)
     one, other = at(dim0, len(x)), at(dim1, len(x))
@@ -45,22 +45,22 @@ def of_transpose(x: Shape, dim0: int, dim1: int) -> Shape:
     return Shape(sizes)
 
 
-def of_reverse(x: Shape) -> Shape:
+def t_shape(x: Shape) -> Shape:
     """Reverse the axes."""
     return Shape(reversed(x))
 
 
-def of_last_swapped(x: Shape) -> Shape:
+def matrix_transpose_shape(x: Shape) -> Shape:
     """Swap the last two axes."""
-    return of_transpose(x, -2, -1)
+    return transpose_shape(x, -2, -1)
 
 
-def of_permute(x: Shape, dims: Sequence[int]) -> Shape:
+def permute_shape(x: Shape, dims: Sequence[int]) -> Shape:
     """Put the axes in another order."""
     return Shape(x[at(axis, len(x))] for axis in dims)
 
 
-def of_movedim(x: Shape, source: Any, destination: Any) -> Shape:
+def movedim_shape(x: Shape, source: Any, destination: Any) -> Shape:
     """Permute the source axes to the destination axes."""
     sources, places = ([at(axis, len(x)) for axis in ([given] if isinstance(given, int) else given)] for given in (source, destination))
     rest = iter(size for axis, size in enumerate(x) if axis not in sources)
@@ -68,111 +68,111 @@ def of_movedim(x: Shape, source: Any, destination: Any) -> Shape:
     return Shape(x[moved[axis]] if axis in moved else next(rest) for axis in range(len(x)))
 
 
-def of_expand(x: Shape, size: Sequence[Any], implicit: bool = False) -> Shape:
+def expand_shape(x: Shape, size: Sequence[Any], implicit: bool = False) -> Shape:
     """Repeat axes of one element; -1 keeps a size."""
     new = len(size) - len(x)
     return Shape(x[axis - new] if type(asked) is int and asked == -1 else plain(asked) for axis, asked in enumerate(size))
 
 
-def of_unsqueeze(x: Shape, dim: int) -> Shape:
+def unsqueeze_shape(x: Shape, dim: int) -> Shape:
     """Insert an axis of one element."""
     axis = at(dim, len(x) + 1)
     return Shape((*x[:axis], 1, *x[axis:]))
 
 
-def of_squeeze(x: Shape, dim: Any = None) -> Shape:
+def squeeze_shape(x: Shape, dim: Any = None) -> Shape:
     """Drop axes of size 1. Raises Undecided for a dynamic axis, which is dropped only at size 1."""
     dims = range(len(x)) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = {at(axis, len(x)) for axis in dims} if x else set()
     if any(not isinstance(x[axis], int) for axis in axes):
-        raise Undecided
+        raise DataDependentGuard
     return Shape(size for axis, size in enumerate(x) if axis not in axes or not is_one(size))
 
 
-def of_select(x: Shape, dim: int, index: Any) -> Shape:
+def select_shape(x: Shape, dim: int, index: Any) -> Shape:
     """Drop an axis."""
     axis = at(dim, len(x))
     return Shape((*x[:axis], *x[axis + 1 :]))
 
 
-def of_slice(x: Shape, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Shape:
+def slice_shape(x: Shape, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Shape:
     """From `start` up to `end`, both within the axis, in steps."""
     axis = at(dim, len(x))
     first, last = within(start or 0, x[axis]), within(END if end is None else end, x[axis])
-    return with_size(x, axis, in_steps(positive(last - first) + step - 1, step))
+    return replace_size(x, axis, floor_divide(positive(last - first) + step - 1, step))
 
 
-def of_narrow(x: Shape, dim: int, start: Any, length: Any) -> Shape:
+def narrow_shape(x: Shape, dim: int, start: Any, length: Any) -> Shape:
     """Keep `length` elements of an axis."""
-    return with_size(x, dim, length)
+    return replace_size(x, dim, length)
 
 
-def of_diagonal(x: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Shape:
+def diagonal_shape(x: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Shape:
     """Return the diagonal of two axes. Raises Undecided if they are dynamic."""
     one, other = at(dim1, len(x)), at(dim2, len(x))
     rows, columns = x[one], x[other]
     if not isinstance(rows, int) or not isinstance(columns, int):
-        raise Undecided
+        raise DataDependentGuard
     length = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
     return Shape((*(size for axis, size in enumerate(x) if axis not in (one, other)), max(length, 0)))
 
 
-def of_unbind(x: Shape, dim: int = 0) -> list[Shape]:
+def unbind_shapes(x: Shape, dim: int = 0) -> list[Shape]:
     """Return one tensor per element of an axis. Raises Undecided if the axis is dynamic."""
     size = x[at(dim, len(x))]
     if not isinstance(size, int):
-        raise Undecided
-    return [of_select(x, dim, 0)] * size
+        raise DataDependentGuard
+    return [select_shape(x, dim, 0)] * size
 
 
-def of_split(x: Shape, split_size: Any, dim: int = 0) -> list[Shape]:
+def split_shapes(x: Shape, split_size: Any, dim: int = 0) -> list[Shape]:
     """Split an axis into parts of a given size. Raises Undecided if the number of parts is dynamic."""
     size = x[at(dim, len(x))]
     if isinstance(split_size, (list, tuple)):
-        return [with_size(x, dim, part) for part in split_size]
+        return [replace_size(x, dim, part) for part in split_size]
     if not isinstance(size, int) or not isinstance(split_size, int) or not split_size:
-        raise Undecided
-    return [with_size(x, dim, min(split_size, size - begin)) for begin in range(0, max(size, 1), split_size)]
+        raise DataDependentGuard
+    return [replace_size(x, dim, min(split_size, size - begin)) for begin in range(0, max(size, 1), split_size)]
 
 
-def of_chunk(x: Shape, chunks: int, dim: int = 0) -> list[Shape]:
+def chunk_shapes(x: Shape, chunks: int, dim: int = 0) -> list[Shape]:
     """Split an axis into at most `chunks` parts. Raises Undecided if the axis is dynamic."""
     size = x[at(dim, len(x))]
     if not isinstance(size, int) or not size:
-        raise Undecided
-    return of_split(x, -(-size // chunks), dim)
+        raise DataDependentGuard
+    return split_shapes(x, -(-size // chunks), dim)
 
 
-def of_cat(tensors: Sequence[Shape], dim: int = 0) -> Shape:
+def cat_shape(tensors: Sequence[Shape], dim: int = 0) -> Shape:
     """Join tensors along an axis; torch skips those of shape (0,)."""
     tensors = [x for x in tensors if x != (0,)] or list(tensors[:1])
     axis = at(dim, len(tensors[0]))
     rest = {Shape((*x[:axis], *x[axis + 1 :])) for x in tensors}
     if len(rest) > 1:
-        raise Undecided
-    return with_size(tensors[0], axis, sum(x[axis] for x in tensors))
+        raise DataDependentGuard
+    return replace_size(tensors[0], axis, sum(x[axis] for x in tensors))
 
 
-def of_stack(tensors: Sequence[Shape], dim: int = 0) -> Shape:
+def stack_shape(tensors: Sequence[Shape], dim: int = 0) -> Shape:
     """Join tensors along a new axis. Raises Undecided where their sizes are not seen to be equal."""
     if len(set(tensors)) > 1:
-        raise Undecided
+        raise DataDependentGuard
     axis = at(dim, len(tensors[0]) + 1)
     return Shape((*tensors[0][:axis], len(tensors), *tensors[0][axis:]))
 
 
-def of_repeat(x: Shape, repeats: Sequence[Any]) -> Shape:
+def repeat_shape(x: Shape, repeats: Sequence[Any]) -> Shape:
     """Repeat a tensor along each axis."""
     own = (*(1,) * (len(repeats) - len(x)), *x)
     return Shape(plain(size * times) for size, times in zip(own, repeats, strict=True))
 
 
-def of_tile(x: Shape, dims: Sequence[Any]) -> Shape:
+def tile_shape(x: Shape, dims: Sequence[Any]) -> Shape:
     """Repeat a tensor along the last axes, or along new ones."""
-    return of_repeat(x, (*(1,) * (len(x) - len(dims)), *dims))
+    return repeat_shape(x, (*(1,) * (len(x) - len(dims)), *dims))
 
 
-def of_pad(x: Shape, pad: Sequence[Any], *_: Any, **__: Any) -> Shape:
+def pad_shape(x: Shape, pad: Sequence[Any], *_: Any, **__: Any) -> Shape:
     """Add elements before and after, the last axis first."""
     sizes = list(x)
     for number in range(len(pad) // 2):
@@ -180,12 +180,12 @@ def of_pad(x: Shape, pad: Sequence[Any], *_: Any, **__: Any) -> Shape:
     return Shape(sizes)
 
 
-def of_index_select(x: Shape, dim: int, index: Shape) -> Shape:
+def index_select_shape(x: Shape, dim: int, index: Shape) -> Shape:
     """Select elements of an axis by index."""
-    return with_size(x, dim, product(index)) if x else x
+    return replace_size(x, dim, product(index)) if x else x
 
 
-def of_index(x: Shape, indices: Sequence[Shape | None]) -> Shape:
+def index_shape(x: Shape, indices: Sequence[Shape | None]) -> Shape:
     """Advanced indexing: adjacent indexed axes are replaced in place; otherwise the result axes come first."""
     given = [axis for axis, index in enumerate(indices) if index is not None]
     positions = broadcast(*(index for index in indices if index is not None))
@@ -194,43 +194,43 @@ def of_index(x: Shape, indices: Sequence[Shape | None]) -> Shape:
     return Shape((*rest[:place], *positions, *rest[place:]))
 
 
-def of_embedding(weight: Shape, indices: Shape, *_: Any, **__: Any) -> Shape:
+def embedding_shape(weight: Shape, indices: Shape, *_: Any, **__: Any) -> Shape:
     """Return a row for each position."""
     return Shape((*indices, *weight[1:]))
 
 
-def of_gather(x: Shape, dim: int, index: Shape, **_: Any) -> Shape:
+def gather_shape(x: Shape, dim: int, index: Shape, **_: Any) -> Shape:
     """Return as many elements as positions."""
     return Shape(index)
 
 
 RULES: dict[Any, Any] = {
-    **dict.fromkeys((aten.reshape.default, aten.view.default, aten._unsafe_view.default), of_reshape),
-    aten.flatten.using_ints: of_flatten,
-    aten.unflatten.int: of_unflatten,
-    **dict.fromkeys((aten.transpose.int, aten.swapaxes.default, aten.swapdims.default), of_transpose),
-    **dict.fromkeys((aten.t.default, aten.numpy_T.default), of_reverse),
-    **dict.fromkeys((aten.mT.default, aten.adjoint.default), of_last_swapped),
-    aten.permute.default: of_permute,
-    **dict.fromkeys((aten.movedim.int, aten.movedim.intlist, aten.moveaxis.int), of_movedim),
-    **dict.fromkeys((aten.expand.default, aten.broadcast_to.default), of_expand),
+    **dict.fromkeys((aten.reshape.default, aten.view.default, aten._unsafe_view.default), reshape_shape),
+    aten.flatten.using_ints: flatten_shape,
+    aten.unflatten.int: unflatten_shape,
+    **dict.fromkeys((aten.transpose.int, aten.swapaxes.default, aten.swapdims.default), transpose_shape),
+    **dict.fromkeys((aten.t.default, aten.numpy_T.default), t_shape),
+    **dict.fromkeys((aten.mT.default, aten.adjoint.default), matrix_transpose_shape),
+    aten.permute.default: permute_shape,
+    **dict.fromkeys((aten.movedim.int, aten.movedim.intlist, aten.moveaxis.int), movedim_shape),
+    **dict.fromkeys((aten.expand.default, aten.broadcast_to.default), expand_shape),
     **dict.fromkeys((aten.expand_as.default, aten.view_as.default, aten.reshape_as.default), lambda x, other: Shape(other)),
-    aten.unsqueeze.default: of_unsqueeze,
-    **dict.fromkeys((aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims), of_squeeze),
-    aten.select.int: of_select,
-    aten.slice.Tensor: of_slice,
-    aten.narrow.default: of_narrow,
-    aten.diagonal.default: of_diagonal,
-    aten.unbind.int: of_unbind,
-    **dict.fromkeys((aten.split.Tensor, aten.split.sizes, aten.split_with_sizes.default), of_split),
-    aten.chunk.default: of_chunk,
-    **dict.fromkeys((aten.cat.default, aten.concat.default, aten.concatenate.default), of_cat),
-    aten.stack.default: of_stack,
-    aten.repeat.default: of_repeat,
-    aten.tile.default: of_tile,
-    **dict.fromkeys((aten.pad.default, aten.constant_pad_nd.default), of_pad),
-    aten.index_select.default: of_index_select,
-    aten.index.Tensor: of_index,
-    aten.embedding.default: of_embedding,
-    aten.gather.default: of_gather,
+    aten.unsqueeze.default: unsqueeze_shape,
+    **dict.fromkeys((aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims), squeeze_shape),
+    aten.select.int: select_shape,
+    aten.slice.Tensor: slice_shape,
+    aten.narrow.default: narrow_shape,
+    aten.diagonal.default: diagonal_shape,
+    aten.unbind.int: unbind_shapes,
+    **dict.fromkeys((aten.split.Tensor, aten.split.sizes, aten.split_with_sizes.default), split_shapes),
+    aten.chunk.default: chunk_shapes,
+    **dict.fromkeys((aten.cat.default, aten.concat.default, aten.concatenate.default), cat_shape),
+    aten.stack.default: stack_shape,
+    aten.repeat.default: repeat_shape,
+    aten.tile.default: tile_shape,
+    **dict.fromkeys((aten.pad.default, aten.constant_pad_nd.default), pad_shape),
+    aten.index_select.default: index_select_shape,
+    aten.index.Tensor: index_shape,
+    aten.embedding.default: embedding_shape,
+    aten.gather.default: gather_shape,
 }

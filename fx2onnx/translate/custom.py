@@ -10,10 +10,10 @@ from typing import Any
 
 import torch
 
-from ..build.graph import Graph
-from ..build.translation import Translation
 from ..errors import BrokenTranslation, Untranslated
-from .dispatch import NOT_TRANSLATED, first_that_fits
+from ..ir.graph import Graph
+from ..ir.translation import Translation
+from .dispatch import NOT_TRANSLATED, first_applicable
 from .packages import needed_package
 
 
@@ -48,11 +48,11 @@ def _translation(key: Any, value: Any) -> Translation:
     if isinstance(value, (list, tuple)):
         if not value:
             raise ValueError(f"custom_translation_table: the list of functions for {key} is empty")
-        return first_that_fits([_translation(key, part) for part in value])
+        return first_applicable([_translation(key, part) for part in value])
     if not callable(value):
         raise TypeError(f"custom_translation_table: the value for {key} is {value!r}, which is not callable")
     if not is_own_kind(value):
-        return from_onnxscript(value, local=True)
+        return translate_with_onnxscript(value, local=True)
     return _called_as_declared(value, key) if isinstance(key, torch._ops.OpOverload) else value
 
 
@@ -65,7 +65,7 @@ def _called_as_declared(function: Callable[..., Any], operator: torch._ops.OpOve
     signature = inspect.signature(function)
 
     def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
-        args, kwargs = _with_defaults(signature, operator._schema.arguments, args, kwargs)
+        args, kwargs = _fill_defaults(signature, operator._schema.arguments, args, kwargs)
         try:
             signature.bind(g, *args, **kwargs)
         except TypeError as error:
@@ -76,7 +76,7 @@ def _called_as_declared(function: Callable[..., Any], operator: torch._ops.OpOve
     return translation
 
 
-def _with_defaults(
+def _fill_defaults(
     signature: inspect.Signature, declared: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments of a call with those defaults of the schema that a function asks for and has no default of its own for."""
@@ -96,16 +96,16 @@ def is_own_kind(function: Any) -> bool:
     return next(iter(inspect.signature(function).parameters), None) == "g"
 
 
-def from_onnxscript(function: Callable[..., Any], local: bool = False) -> Translation:
+def translate_with_onnxscript(function: Callable[..., Any], local: bool = False) -> Translation:
     """Return a translation by a function of onnxscript, or one that calls its operators (`opset18.Add(x, y)`).
 
     Args:
         local: a function made by `@onnxscript.script` becomes a function of the model and a call of it, not its nodes.
     """
-    return partial(_by_onnxscript, function, local)
+    return partial(_call_onnxscript, function, local)
 
 
-def _by_onnxscript(function: Callable[..., Any], local: bool, g: Graph, *args: Any, **kwargs: Any) -> Any:
+def _call_onnxscript(function: Callable[..., Any], local: bool, g: Graph, *args: Any, **kwargs: Any) -> Any:
     with needed_package("onnxscript", "its function in custom_translation_table"):
         from .onnxscript_functions import translation_of
     try:

@@ -14,18 +14,18 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.utils import _pytree as pytree
 
-from ..build.aliasing import writes, written_arguments
-from ..build.captured_node import overload_of
-from ..build.graph import Graph, Tensor
-from ..build.interpreter import IGNORED_KWARGS, Interpreter
-from ..build.translation import Translation, TranslationOf
-from ..build.values import sizes_of
-from ..capture.by_export import size_one_stays_dynamic
-from ..capture.guards import MOST, is_implied
-from ..capture.running.operator_sizes import fakes_of
 from ..compat import aten
 from ..errors import Untranslated, op_title
-from .dispatch import Source, first_that_fits
+from ..guards.decisions import MOST, is_implied
+from ..ir.expressions import sizes_of
+from ..ir.graph import Graph, Tensor
+from ..ir.source_node import overload_of
+from ..ir.translation import Translation, TranslationOf
+from ..lower.aliasing import writes, written_arguments
+from ..lower.interpreter import IGNORED_KWARGS, Interpreter
+from ..shapes.propagation import fakes_of
+from ..strategies.torch_export import size_one_stays_dynamic
+from .dispatch import Source, first_applicable
 from .logs import logged_from
 
 DEPTH = 6
@@ -45,8 +45,8 @@ def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], Translation
     def source(node: torch.fx.Node) -> Translation | None:
         if node.target in within or len(within) == DEPTH:
             return None
-        ways = [partial(_translated, node, way, inner_dispatch((*within, node.target))) for way in decompositions(node.target)]
-        return first_that_fits(ways) if ways else None
+        ways = [partial(_translate_decomposed, node, way, inner_dispatch((*within, node.target))) for way in decompositions(node.target)]
+        return first_applicable(ways) if ways else None
 
     return source
 
@@ -70,9 +70,11 @@ def _table() -> dict[Any, Callable[..., Any]]:
     return {**core_aten_decompositions(), **decomposition_table}
 
 
-def _translated(node: torch.fx.Node, way: Callable[..., Any], dispatch: TranslationOf, g: Graph, *args: Any, **kwargs: Any) -> Any:
+def _translate_decomposed(
+    node: torch.fx.Node, way: Callable[..., Any], dispatch: TranslationOf, g: Graph, *args: Any, **kwargs: Any
+) -> Any:
     """The results of a node, and the new values of the arguments that it changes, by an interpreter of its decomposition."""
-    module = traced(node, way)
+    module = trace_decomposition(node, way)
     interpreter = Interpreter(g, module, dispatch, writes(module))
     placeholders = _bound(interpreter, node, args, kwargs)
     interpreter.run(_named_after(node, module))
@@ -129,7 +131,7 @@ def _may_equal(made: Sequence[Any] | None, captured: Sequence[Any]) -> bool:
     )
 
 
-def traced(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule:
+def trace_decomposition(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule:
     """Return the graph of what `way` does with the fake arguments of a node; its inputs are the nodes among them.
 
     Raises:
@@ -170,14 +172,14 @@ def _apart(mode: Any) -> Iterator[list[Any]]:
         stack.enter_context(size_one_stays_dynamic())
         if mode is not None:
             stack.enter_context(mode)
-            stack.enter_context(_uncached(mode))
+            stack.enter_context(_disable_cache(mode))
             if mode.shape_env is not None:
-                stack.enter_context(_untouched(mode.shape_env, decisions))
+                stack.enter_context(_preserve_shape_env(mode.shape_env, decisions))
         yield decisions
 
 
 @contextmanager
-def _uncached(mode: Any) -> Iterator[None]:
+def _disable_cache(mode: Any) -> Iterator[None]:
     before, mode.cache_enabled = mode.cache_enabled, False
     try:
         yield
@@ -186,7 +188,7 @@ def _uncached(mode: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _untouched(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]:
+def _preserve_shape_env(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]:
     def note(prefix: str, decision: Any, forcing_spec: bool) -> None:
         if prefix.startswith("eval"):
             decisions.append(decision)

@@ -12,16 +12,16 @@ import sympy
 import torch
 from torch.utils import _pytree as pytree
 
-from ..build.dtypes import Unrunnable
-from ..build.graph import Graph
-from ..build.pairs import touches_complex
-from ..build.quantized import has_quantized
-from ..build.symbols import UnknownSymbol
-from ..build.translation import Translation
 from ..errors import BrokenTranslation, MissingPackage, Untranslated, UntranslatedInside
+from ..ir.complex_pairs import touches_complex
+from ..ir.dtypes import NoKernel
+from ..ir.graph import Graph
+from ..ir.quantized import has_quantized
+from ..ir.symbols import UnknownSymbol
+from ..ir.translation import Translation
 from .registry import OF_QUANTIZED
 
-NOT_TRANSLATED = (Untranslated, Unrunnable, UnknownSymbol)
+NOT_TRANSLATED = (Untranslated, NoKernel, UnknownSymbol)
 FALLBACKS = ("torchlib", "decomposed")
 _OF_QUANTIZED = "no translation for quantised tensors: call dequantize() first"
 Source = Callable[[torch.fx.Node], Translation | None]
@@ -44,9 +44,9 @@ class Dispatch:
             Untranslated: nobody has one, or all refuse; it says why each did. Or a function of the caller's failed.
             MissingPackage: the next one to be tried needs a package that is not installed.
         """
-        return partial(self._translated, node)
+        return partial(self._translate, node)
 
-    def _translated(self, node: torch.fx.Node, g: Graph, *args: Any, **kwargs: Any) -> Any:
+    def _translate(self, node: torch.fx.Node, g: Graph, *args: Any, **kwargs: Any) -> Any:
         reasons = []
         quantized = has_quantized(args)
         for source, translation in self._candidates(node):
@@ -74,21 +74,21 @@ class Dispatch:
     def _candidates(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
         yield "custom", self.custom.get(node.target)
         if touches_complex(node):
-            yield from self._of_pairs(node)
+            yield from self._list_complex_candidates(node)
             return
         yield "own", self.own.get(node.target) or self.own.get(str(node.target))  # by its text where the library may not be loaded
-        functional = functional_twin(node.target)
+        functional = functional_variant(node.target)
         yield "own", self.own.get(functional) if functional is not None else None
         for name, source in self.fallbacks:
             yield name, source(node)
 
-    def _of_pairs(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
-        yield "own", self.pairs.get(node.target) or self.pairs.get(functional_twin(node.target))
+    def _list_complex_candidates(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
+        yield "own", self.pairs.get(node.target) or self.pairs.get(functional_variant(node.target))
         for name, source in self.fallbacks:
             yield name, source(node) if name == "decomposed" else None
 
 
-def functional_twin(target: Any) -> Any:
+def functional_variant(target: Any) -> Any:
     """Return the overload that computes what an in-place one writes: `aten.add.Tensor` for `aten.add_.Tensor`; None when there is none."""
     if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
         return None
@@ -97,7 +97,7 @@ def functional_twin(target: Any) -> Any:
     return getattr(packet, target._overloadname, None) if packet is not None else None
 
 
-def first_that_fits(translations: Sequence[Translation]) -> Translation:
+def first_applicable(translations: Sequence[Translation]) -> Translation:
     """Return a translation that tries these in order, until one does not refuse the call."""
 
     def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:

@@ -17,12 +17,12 @@ from onnxscript.evaluator import default_as
 from torch.onnx._internal.exporter import _building, _core
 from torch.onnx._internal.exporter._tensors import SymbolicTensor
 
-from ..build.dtypes import onnx_dtype
-from ..build.graph import Graph, Tensor
-from ..build.translation import Translation
 from ..compat import signature_of_function
 from ..errors import Untranslated
-from ..patches.registry import patched, register_patch
+from ..ir.dtypes import onnx_dtype
+from ..ir.graph import Graph, Tensor
+from ..ir.translation import Translation
+from ..patches.registry import apply_patches, register_patch
 from . import schema_nodes
 from .dispatch import NOT_TRANSLATED
 
@@ -54,22 +54,22 @@ class Recorder(_building.OpRecorder):
             parameter = op_signature.params_map[name]
             operands += self._operands(parameter, value, binding)
         attributes = {name: value.value if isinstance(value, ir.Attr) else value for name, value in named_attrs.items()}
-        return self._emitted(op_signature.domain, op_signature.name, operands, attributes, num_outputs)
+        return self._emit(op_signature.domain, op_signature.name, operands, attributes, num_outputs)
 
     def _operands(self, parameter: Any, value: Any, binding: Any) -> list[Any]:
         """The tensors that one argument becomes: itself, a constant, a list of sizes, or, for a variadic one, many."""
         if value is None or isinstance(value, Traced):
             return [value and value.ours]
         if _building._allowed_types_are_sequence_types(parameter.type_constraint.allowed_types) and isinstance(value, (list, tuple)):
-            return [self._emitted("", "SequenceConstruct", [part.ours for part in value], {}, 1)[0].ours]
+            return [self._emit("", "SequenceConstruct", [part.ours for part in value], {}, 1)[0].ours]
         dtype = _building._determine_input_dtype(parameter, value, binding)
         if parameter.variadic:
             return [part.ours if isinstance(part, Traced) else self.g.const(part, dtype) for part in value]
         if isinstance(value, (list, tuple)) and any(isinstance(part, Traced) for part in value):
-            return [_joined(self.g, value, dtype)]
+            return [_concat_scalars(self.g, value, dtype)]
         return [self.g.const(value.numpy() if isinstance(value, ir.TensorProtocol) else value, dtype)]
 
-    def _emitted(self, domain: str, op_type: str, operands: list[Any], attributes: Mapping[str, Any], outputs: int) -> list[Traced]:
+    def _emit(self, domain: str, op_type: str, operands: list[Any], attributes: Mapping[str, Any], outputs: int) -> list[Traced]:
         made = schema_nodes.node(self.g, domain, op_type, operands, attributes, outputs)
         return [Traced(value, sequence=schema_nodes.is_sequence(value)) for value in made]
 
@@ -78,11 +78,12 @@ class Recorder(_building.OpRecorder):
         if function.traceable:
             return super().eval_function(function, args, kwargs)
         results = [
-            Traced(value, sequence=schema_nodes.is_sequence(value)) for value in self.called(function, args, kwargs, schema_nodes.inlined)
+            Traced(value, sequence=schema_nodes.is_sequence(value))
+            for value in self.call_function(function, args, kwargs, schema_nodes.inline_function)
         ]
         return results[0] if len(results) == 1 else results
 
-    def called(self, function: Any, args: Any, kwargs: Any, call: Callable[..., Sequence[Tensor]]) -> Sequence[Tensor]:
+    def call_function(self, function: Any, args: Any, kwargs: Any, call: Callable[..., Sequence[Tensor]]) -> Sequence[Tensor]:
         """Return what `call` makes of an onnxscript function and of its arguments, told apart as inputs and attributes by its signature."""
         domain, version = function.function_ir.domain, function.opset.version
         signature = signature_of_function(function, domain, version)
@@ -93,7 +94,7 @@ class Recorder(_building.OpRecorder):
         return call(self.g, function, operands, given)
 
 
-def _joined(g: Graph, parts: Sequence[Any], dtype: ir.DataType) -> Tensor:
+def _concat_scalars(g: Graph, parts: Sequence[Any], dtype: ir.DataType) -> Tensor:
     """A list of numbers and tensors without axes as one tensor with one axis."""
     if all(isinstance(part, int) or (isinstance(part, Traced) and part.number is not None) for part in parts):
         return g.ints([part.number if isinstance(part, Traced) else part for part in parts])
@@ -110,11 +111,11 @@ def translation_of(function: Callable[..., Any], local: bool = False) -> Transla
 
     def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
         recorder = Recorder(g)  # type: ignore[abstract]  # a method without a body in a protocol of onnxscript, which has a default
-        given = [_traced(g, argument) for argument in args]
-        named = {key: _traced(g, value) if (key, value) != ("dtype", None) else -1 for key, value in kwargs.items()}
+        given = [_wrap_argument(g, argument) for argument in args]
+        named = {key: _wrap_argument(g, value) if (key, value) != ("dtype", None) else -1 for key, value in kwargs.items()}
         with _tracing(recorder):
             if local and isinstance(function, onnxscript.OnnxFunction):
-                made: Any = [Traced(value) for value in recorder.called(function, given, named, schema_nodes.local_call)]
+                made: Any = [Traced(value) for value in recorder.call_function(function, given, named, schema_nodes.local_call)]
             else:
                 made = function(*given, **named)
         return _ours(g, made, recorder.nodes)
@@ -126,7 +127,7 @@ def translation_of(function: Callable[..., Any], local: bool = False) -> Transla
 def _tracing(recorder: Recorder) -> Iterator[None]:
     """While it lasts, onnxscript calls go to the recorder; whatever goes wrong in them is a reason not to use the function."""
     try:
-        with patched("onnxscript_functions", recorder=recorder), default_as(recorder):
+        with apply_patches("onnxscript_functions", recorder=recorder), default_as(recorder):
             yield
     except Exception as error:
         raise Untranslated(_reason(error)) from error
@@ -146,12 +147,12 @@ def _reason(error: BaseException) -> str:
     return first if isinstance(error, NOT_TRANSLATED) else f"{type(error).__name__}: {first}"
 
 
-def _traced(g: Graph, argument: Any) -> Any:
+def _wrap_argument(g: Graph, argument: Any) -> Any:
     """An argument of ours as onnxscript functions take it."""
     if isinstance(argument, Tensor):
         return Traced(argument)
     if isinstance(argument, (list, tuple)):
-        return [_traced(g, part) for part in argument]
+        return [_wrap_argument(g, part) for part in argument]
     if isinstance(argument, sympy.Basic):
         dtype = torch.bool if argument.is_Boolean else torch.int64 if argument.is_integer else torch.float32
         return Traced(g.scalar(argument, dtype), argument)
@@ -166,19 +167,19 @@ def _ours(g: Graph, made: Any, recorded: Sequence[ir.Node]) -> Any:
         _append_recorded(g, node)
     expected = g.at.meta["val"]
     if isinstance(made, (list, tuple)):
-        parts = [_single(g, part, value) for part, value in zip(made, _listed(expected), strict=False)]
-        if len(made) != len(_listed(expected)):
-            raise Untranslated(f"the onnxscript function returns {len(made)} results, but the operator has {len(_listed(expected))}")
+        parts = [_single(g, part, value) for part, value in zip(made, _to_list(expected), strict=False)]
+        if len(made) != len(_to_list(expected)):
+            raise Untranslated(f"the onnxscript function returns {len(made)} results, but the operator has {len(_to_list(expected))}")
         return parts if isinstance(expected, (list, tuple)) else parts[0]
     if isinstance(expected, (list, tuple)) and isinstance(made, Traced) and made.sequence:
         return [schema_nodes.node(g, "", "SequenceAt", [made.ours, g.const(i, torch.int64)], {}, 1)[0] for i in range(len(expected))]
-    if len(_listed(expected)) != 1:
-        raise Untranslated(f"the onnxscript function returns 1 result, but the operator has {len(_listed(expected))}")
-    part = _single(g, made, _listed(expected)[0])
+    if len(_to_list(expected)) != 1:
+        raise Untranslated(f"the onnxscript function returns 1 result, but the operator has {len(_to_list(expected))}")
+    part = _single(g, made, _to_list(expected)[0])
     return [part] if isinstance(expected, (list, tuple)) else part
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _to_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else [value]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from types import ModuleType
 from typing import Any, TypeVar
 
-from ..build.translation import Translation
+from ..ir.translation import Translation
 
 TARGETS, OF_PAIRS, OF_QUANTIZED = "__translates__", "__translates_pairs__", "__takes_quantized__"
 Function = TypeVar("Function", bound=Translation)
@@ -26,7 +26,7 @@ def translates(*targets: Any) -> Callable[[Function], Function]:
     return mark
 
 
-def translates_pairs(*targets: Any) -> Callable[[Function], Function]:
+def translates_complex(*targets: Any) -> Callable[[Function], Function]:
     """Say that a function translates calls of these operators that take or give complex tensors, each of which it has as a `Pair`."""
 
     def mark(function: Function) -> Function:

@@ -9,11 +9,11 @@ import onnx
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import TORCH, onnx_dtype
-from ..build.graph import Graph, Tensor
-from ..build.output_types import output_types
-from ..build.schemas import schema_of, type_name
 from ..errors import Untranslated
+from ..ir.dtypes import TORCH, onnx_dtype
+from ..ir.graph import Graph, Tensor
+from ..ir.output_types import output_types
+from ..ir.schemas import schema_of, type_name
 
 SEQUENCES = {"SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase", "SplitToSequence"}
 OF_SEQUENCES = SEQUENCES | {"SequenceAt", "SequenceLength", "ConcatFromSequence"}
@@ -35,18 +35,18 @@ def node(g: Graph, domain: str, op_type: str, operands: Sequence[Any], attribute
         raise Untranslated(f"the onnxscript function calls {op_type} with a subgraph, which is not supported")
     if domain:
         return g.node(domain, op_type, operands, given, outputs)
-    given = _in_opset(g.opset, op_type, given)
+    given = _convert_attributes(g.opset, op_type, given)
     if op_type == "Cast":
         return [g.cast(operands[0], ir.DataType(given["to"]))]
     if op_type in OF_SEQUENCES:
-        return [_of_sequence(g, op_type, operands, given)]
+        return [_add_sequence_node(g, op_type, operands, given)]
     _check_types(op_type, g.opset, operands)
     if output_types("", op_type, g.opset, operands, given, outputs)[0] is None:
         raise Untranslated(f"the onnxscript function calls {op_type}, whose output type cannot be inferred")
     return g.runnable_node(op_type, operands, given, outputs)
 
 
-def _of_sequence(g: Graph, op_type: str, operands: Sequence[Any], given: dict[str, Any]) -> Tensor:
+def _add_sequence_node(g: Graph, op_type: str, operands: Sequence[Any], given: dict[str, Any]) -> Tensor:
     """The one output of an operator that takes or gives a sequence, whose type the schema says of no element."""
     first = next((value.dtype for value in operands if value is not None), ir.DataType(given.get("dtype", ir.DataType.FLOAT)))
     [made] = g.node("", op_type, operands, given)
@@ -74,7 +74,7 @@ def constant(g: Graph, attributes: Mapping[str, Any]) -> Tensor:
     return g.const(list(value) if name.endswith("s") else value, ir.DataType.FLOAT if "float" in name else ir.DataType.INT64)
 
 
-def _in_opset(opset: int, op_type: str, given: dict[str, Any]) -> dict[str, Any]:
+def _convert_attributes(opset: int, op_type: str, given: dict[str, Any]) -> dict[str, Any]:
     """The attributes in a later opset than they were written for.
 
     Raises:
@@ -109,7 +109,7 @@ def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
             )
 
 
-def inlined(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
+def inline_function(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
     """Append the nodes of an onnxscript function's body; one that has graphs inside becomes a function of the model.
 
     Args:
@@ -152,4 +152,4 @@ def local_call(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[
 def _check_opset(opset: int, body: ir.Function) -> None:
     for inner in body:
         if inner.domain == "":
-            _in_opset(opset, inner.op_type, {name: attribute.value for name, attribute in inner.attributes.items()})
+            _convert_attributes(opset, inner.op_type, {name: attribute.value for name, attribute in inner.attributes.items()})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from ..build.translation import Translation
+from ..ir.translation import Translation
 from .custom import custom_table
 from .decompose import decomposition_source
 from .dispatch import Dispatch

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 import torch
 
-from ..build.dtypes import FLOATS, onnx_dtype
-from ..build.graph import Graph, Tensor
-from ..build.translation import Translation
 from ..errors import Untranslated
+from ..ir.dtypes import FLOATS, onnx_dtype
+from ..ir.graph import Graph, Tensor
+from ..ir.translation import Translation
 from . import schema_nodes
-from .custom import from_onnxscript
-from .dispatch import Source, functional_twin
+from .custom import translate_with_onnxscript
+from .dispatch import Source, functional_variant
 from .logs import logged_from
 from .packages import needed_package
 
@@ -67,7 +67,7 @@ def torchlib_source(opset: int) -> Source:
     """
 
     def source(node: torch.fx.Node) -> Translation | None:
-        target = functional_twin(node.target) or node.target
+        target = functional_variant(node.target) or node.target
         if not isinstance(target, torch._ops.OpOverload) or target.name() in REFUSED:
             return None
         if target.namespace == "onnx":
@@ -75,17 +75,17 @@ def torchlib_source(opset: int) -> Source:
         if target.namespace not in NAMESPACES:
             return None
         found = [meta for meta in _registry(opset).get_decomps(target) if not meta.is_complex]
-        return partial(_typed, from_onnxscript(found[0].onnx_function)) if found else None
+        return partial(_translate_checked, translate_with_onnxscript(found[0].onnx_function)) if found else None
 
     return source
 
 
-def _typed(translation: Translation, g: Graph, *args: Any, **kwargs: Any) -> Any:
+def _translate_checked(translation: Translation, g: Graph, *args: Any, **kwargs: Any) -> Any:
     """What torchlib makes of a call, unless it computes in another dtype than torch: it takes types to be promoted already."""
     made = translation(g, *args, **kwargs)
     if any(isinstance(argument, Tensor) and argument.known_sizes == () for argument in args):
-        made = _without_axes(g, made)
-    for value, fake in zip(_listed(made), _listed(g.at.meta["val"]), strict=True):
+        made = _drop_extra_axes(g, made)
+    for value, fake in zip(_to_list(made), _to_list(g.at.meta["val"]), strict=True):
         if not isinstance(fake, torch.Tensor):
             continue
         wanted = onnx_dtype(fake.dtype)
@@ -94,10 +94,10 @@ def _typed(translation: Translation, g: Graph, *args: Any, **kwargs: Any) -> Any
     return made
 
 
-def _without_axes(g: Graph, made: Any) -> Any:
+def _drop_extra_axes(g: Graph, made: Any) -> Any:
     """The same results without the axis that torchlib's constants bring along, where the operator's have none."""
-    fakes = _listed(g.at.meta["val"])
-    bare = [g.scalar(v, v.dtype) if isinstance(f, torch.Tensor) and f.dim() == 0 else v for v, f in zip(_listed(made), fakes, strict=True)]
+    fakes = _to_list(g.at.meta["val"])
+    bare = [g.scalar(v, v.dtype) if isinstance(f, torch.Tensor) and f.dim() == 0 else v for v, f in zip(_to_list(made), fakes, strict=True)]
     return bare if isinstance(made, (list, tuple)) else bare[0]
 
 
@@ -108,5 +108,5 @@ def _onnx_operator(name: str, g: Graph, *inputs: Any, **attributes: Any) -> Any:
     return made[0] if outputs == 1 else made
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _to_list(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else [value]

@@ -22,7 +22,7 @@ from exportlab import exporters, quiet, to_onnx
 from exportlab.cli import main
 from exportlab.doctor import run, terminal
 from exportlab.exporters.artifact import Artifact
-from exportlab.files import written_whole
+from exportlab.files import atomic_write
 from exportlab.outcomes import Outcome
 from exportlab.sweep import runner
 from exportlab.sweep.records import Record, environment
@@ -121,7 +121,7 @@ class Echo(Artifact):
 
     def save(self, path: str | Path) -> Path:
         """Write a few bytes."""
-        with written_whole(path) as draft:
+        with atomic_write(path) as draft:
             draft.write_bytes(b"echo")
         return Path(path)
 

@@ -10,7 +10,7 @@ from torch import nn
 from exportlab import to_onnx, verify
 from fx2onnx.program import Program
 
-X, LONGER = torch.randn(3, 8), torch.randn(5, 8)
+X, ALLOW_GROWN_BUFFERS = torch.randn(3, 8), torch.randn(5, 8)
 
 
 class Block(nn.Module):
@@ -52,5 +52,5 @@ def stack(count: int = 4) -> Stack:
 def exported(model: nn.Module, functions: Any = (Block,), **options: Any) -> Program:
     """The export, verified at a size it never saw."""
     program = to_onnx(model, (X,), dynamic_shapes=({0: "batch"},), functions=functions, **options)
-    verify(program, model, [(X,), (LONGER,), (torch.randn(1, 8),)]).check()
+    verify(program, model, [(X,), (ALLOW_GROWN_BUFFERS,), (torch.randn(1, 8),)]).check()
     return program

@@ -14,8 +14,8 @@ from torch._subclasses import FakeTensorMode
 
 from exportlab import export
 from fx2onnx import ToOnnxError, to_onnx
-from fx2onnx.capture.running.refusal import CannotRun
 from fx2onnx.errors import CaptureError, UnsupportedArgument
+from fx2onnx.trace.refusal import TraceUnsupported
 
 MODEL, X = nn.Linear(3, 2).eval(), torch.ones(4, 3)
 
@@ -50,7 +50,9 @@ def test_a_part_that_is_scripted() -> None:
 
 
 def test_a_sparse_tensor() -> None:
-    with pytest.raises(CannotRun, match=r"^an argument is a tensor of layout torch\.sparse_coo; only strided tensors are supported$"):
+    with pytest.raises(
+        TraceUnsupported, match=r"^an argument is a tensor of layout torch\.sparse_coo; only strided tensors are supported$"
+    ):
         to_onnx(MODEL, (X.to_sparse(),), capture="run")
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.utils import weight_norm
 
 from fx2onnx import to_onnx
-from fx2onnx.copies import copied_whole, with_shared_parameters
+from fx2onnx.copies import copied_whole, copy_sharing_parameters
 
 X = torch.randn(4, 3, generator=torch.Generator().manual_seed(0))
 
@@ -41,7 +41,7 @@ class Keeps(nn.Module):
 
 def test_a_copy_of_a_normed_layer_computes_the_same_and_shares_its_parameters() -> None:
     layer = normed()
-    copy = with_shared_parameters(layer)
+    copy = copy_sharing_parameters(layer)
     assert torch.equal(copy(X), layer(X))
     assert copy.weight_g is layer.weight_g
     assert copy.weight is not layer.weight
@@ -50,7 +50,7 @@ def test_a_copy_of_a_normed_layer_computes_the_same_and_shares_its_parameters() 
 def test_what_a_module_keeps_of_a_call_is_copied_wherever_it_is_and_once() -> None:
     module = Keeps()
     module(X)
-    copy = with_shared_parameters(module)
+    copy = copy_sharing_parameters(module)
     assert torch.equal(copy.kept.last, module.kept.last)
     assert copy.again["last"] is copy.kept.last
     assert copy.kept.last is not module.kept.last

@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from fx2onnx.files import check_replaceable, written_whole
+from fx2onnx.files import atomic_write, check_replaceable
 
 
 def write(path: Path, text: str = "new") -> None:
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(text)
 
 
 def test_a_block_that_raises_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     target = tmp_path / "a.bin"
     target.write_text("old")
-    with pytest.raises(RuntimeError), written_whole(target) as draft:  # noqa: PT012 - the block is what is tested
+    with pytest.raises(RuntimeError), atomic_write(target) as draft:  # noqa: PT012 - the block is what is tested
         draft.write_text("half")
         raise RuntimeError
     assert target.read_text() == "old"
@@ -28,7 +28,7 @@ def test_a_block_that_raises_leaves_the_old_file_and_nothing_else(tmp_path: Path
 
 
 def test_what_is_written_beside_it_is_moved_with_it(tmp_path: Path) -> None:
-    with written_whole(tmp_path / "a.bin") as draft:
+    with atomic_write(tmp_path / "a.bin") as draft:
         draft.write_text("new")
         draft.with_name("a.bin.data").write_text("companion")
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.bin", "a.bin.data"]

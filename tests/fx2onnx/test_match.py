@@ -12,8 +12,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from fx2onnx.capture.running.notes import Ref, events_of
-from fx2onnx.capture.running.trace import trace
 from fx2onnx.match import (
     Event,
     Gap,
@@ -28,6 +26,8 @@ from fx2onnx.match import (
     number_by_first_use,
     same_constant,
 )
+from fx2onnx.trace.events import Ref, events_of
+from fx2onnx.trace.run import trace
 
 CONSTANTS = st.one_of(st.integers(-2, 2), st.booleans(), st.sampled_from([None, "sum", 0.0, -0.0, 1.0, math.nan, torch.float32]))
 FREE = ("x", "weight")
@@ -264,9 +264,9 @@ def test_functions_that_operators_take_are_matched() -> None:
 
         from modules import Of
 
-        from fx2onnx.capture.running.inner_graphs import functions_called_as_they_are
+        from fx2onnx.paths.higher_order_ops import trace_higher_order_functions
 
-        with functions_called_as_they_are(True):
+        with trace_higher_order_functions(True):
             return events_of(trace(Of(model), ((torch.ones(2, 3),), {})))
 
     assert match(traced(2.0, False), traced(2.0, False)).is_exact

@@ -11,7 +11,7 @@ from torch.onnx import TrainingMode
 
 from fx2onnx import to_onnx
 from fx2onnx.errors import MutationError, UnsupportedArgument
-from fx2onnx.mode import in_training
+from fx2onnx.mode import is_in_training
 
 X = torch.randn(4, 3)
 
@@ -75,7 +75,7 @@ def test_a_part_in_training_mode_is_enough() -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_it_counts_where_it_makes_a_difference(model: nn.Module, heeds: bool) -> None:
-    assert in_training(model) is heeds
+    assert is_in_training(model) is heeds
 
 
 def test_a_model_that_cannot_be_copied_is_refused() -> None:

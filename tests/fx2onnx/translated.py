@@ -13,7 +13,7 @@ from torch.export import Dim
 from exportlab.cases import Sample
 from exportlab.verification.report import Report
 from exportlab.verification.verify import verify
-from fx2onnx.build.conversion import Conversion, ConversionOptions
+from fx2onnx.lower.conversion import Conversion, ConversionOptions
 from fx2onnx.ops import own_translations
 from fx2onnx.translate.dispatch import Dispatch
 from fx2onnx.translate.sources import dispatch_of

@@ -103,7 +103,7 @@ def test_the_wheel_has_what_the_packages_read(tmp_path: Path) -> None:
     wheel = get_it.build_wheel(tmp_path)
     assert wheel.name == get_it.wheel_name()
     names = ZipFile(wheel).namelist()
-    assert {"exportlab/__init__.py", "fx2onnx/build/cpu_kernels.txt", "exportlab/doctor/report.html.j2"} <= set(names)
+    assert {"exportlab/__init__.py", "fx2onnx/ir/cpu_kernels.txt", "exportlab/doctor/report.html.j2"} <= set(names)
     data = {
         p.relative_to(ROOT).as_posix() for p in (ROOT / "exportlab").rglob("*") if p.suffix in {".j2", ".html", ".css", ".js", ".typed"}
     }

@@ -17,7 +17,7 @@ from exportlab import export, verify
 from exportlab.cases import Built
 from exportlab.messages import muffled
 from exportlab.samples import Sample
-from fx2onnx.build.graph import Graph
+from fx2onnx.ir.graph import Graph
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tools"))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...files import written_whole
+from ...files import atomic_write
 from ...show.templates import environment
 from ...show.themed import SETTINGS, render_themed_svg
 from .result import NodeTime, Profile
@@ -24,7 +24,7 @@ def save_csv(found: Profile, path: Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    with written_whole(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
+    with atomic_write(path) as draft, draft.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         for row in rows(found):
@@ -38,7 +38,7 @@ def save_json(found: Profile, path: Path) -> None:
         OSError: the file cannot be written.
     """
     told = {"file": found.file, "run_seconds": [run.seconds for run in found.runs], "unknown": found.unknown(), "said": found.said()}
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(json.dumps(told | {"nodes": rows(found)}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -55,7 +55,7 @@ def save_page(found: Profile, path: Path) -> None:
         drawn = render_themed_svg(figure, "run")
         pyplot.close(figure)
     page = environment(Path(__file__).parent).get_template("profile.html.j2").render(found=found, drawn=drawn)
-    with written_whole(path) as draft:
+    with atomic_write(path) as draft:
         draft.write_text(page, encoding="utf-8")
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...files import written_whole
+from ...files import atomic_write
 from ...show.themed import SETTINGS
 from ..figures import SIZE, colors, panels
 from .events import Run, Span
@@ -62,7 +62,7 @@ def save_timeline(found: Profile, path: Path) -> None:
     with rc_context(SETTINGS):
         figure = timeline(found)
         try:
-            with written_whole(path) as draft:
+            with atomic_write(path) as draft:
                 figure.savefig(draft, format=path.suffix[1:], dpi=150)
         finally:
             pyplot.close(figure)

@@ -14,7 +14,7 @@ from ...cases import Sample
 from ...checks import must_be
 from ...exporters import OnnxArtifact
 from ...exporters.calling import by_signature
-from ...exporters.to_onnx import NAMESPACE, RunProgram, at_sizes
+from ...exporters.to_onnx import NAMESPACE, RunProgram, specialise_program
 from ...show.text import ir_model
 from ..difference import TOLERANCES, Tolerances, check_tolerances
 from .alignment import Alignment
@@ -82,7 +82,7 @@ def compared(
     model, calling = _model(file), by_signature(captured)
     _check_whole(captured)
     leaves = calling.feed(call.args, call.kwargs)
-    captured = at_sizes(captured, leaves) if isinstance(captured, RunProgram) else captured
+    captured = specialise_program(captured, leaves) if isinstance(captured, RunProgram) else captured
     alignment = Alignment(captured, model)
     found = Observed(model, calling, alignment.names()).values(call.args, call.kwargs)
     alone = Observed(model, calling, ()).values(call.args, call.kwargs)

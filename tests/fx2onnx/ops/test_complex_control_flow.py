@@ -86,7 +86,7 @@ class Turn(nn.Module):
         return z * self.turn
 
 
-class Turns(nn.Module):
+class IterationProxy(nn.Module):
     """A stack of them."""
 
     def __init__(self) -> None:
@@ -103,10 +103,10 @@ class Turns(nn.Module):
 
 @pytest.mark.parametrize("capture", ["run", "torch.export"])
 def test_equal_blocks_of_complex_numbers_are_right(capture: str) -> None:
-    program = to_onnx(Turns(), (X,), dynamic_shapes=({0: "rows"},), capture=capture)
-    verify(program, Turns(), [(X,), (normal(5, 8),)]).check()
+    program = to_onnx(IterationProxy(), (X,), dynamic_shapes=({0: "rows"},), capture=capture)
+    verify(program, IterationProxy(), [(X,), (normal(5, 8),)]).check()
 
 
 def test_local_functions_of_complex_numbers_are_refused() -> None:
     with pytest.raises(UnsupportedOps, match=r"complex64.*remove the class from functions="):
-        to_onnx(Turns(), (X,), functions=(Turn,))
+        to_onnx(IterationProxy(), (X,), functions=(Turn,))

@@ -17,7 +17,7 @@ X, Y = normal(2, 3, 4), normal(2, 3, 4) + 1
 aten = torch.ops.aten
 
 
-def written_whole(z: torch.Tensor) -> torch.Tensor:
+def atomic_write(z: torch.Tensor) -> torch.Tensor:
     z = z * 1
     z += 1 - 2j
     return z
@@ -92,7 +92,7 @@ BETWEEN = {
     "complex of two sizes": lambda z: torch.complex(z.real, z.imag[:1, :1]),
     "pairs and back": lambda z: torch.view_as_complex(torch.view_as_real(z.mT.contiguous()).flip(-1).contiguous()),
 }  # fmt: skip
-WRITES = {"whole": written_whole, "in part": written_in_part, "through a view": written_through_a_view}
+WRITES = {"whole": atomic_write, "in part": written_in_part, "through a view": written_through_a_view}
 ALL = {**MOVED, **TOGETHER, **BETWEEN, **WRITES}
 
 
@@ -149,7 +149,7 @@ def test_a_complex_argument_and_a_complex_result_are_refused_with_what_to_do() -
         to_onnx(call, (X,))
 
 
-class Kept(torch.nn.Module):
+class RetryFacts(torch.nn.Module):
     """A complex buffer that each call changes."""
 
     def __init__(self) -> None:
@@ -163,9 +163,9 @@ class Kept(torch.nn.Module):
 
 def test_a_complex_buffer_that_is_changed_is_refused() -> None:
     with pytest.raises(MutationError, match="last"):
-        to_onnx(Kept(), (X[0],))
+        to_onnx(RetryFacts(), (X[0],))
     with pytest.raises(MutationError, match=r"last, which is complex.*view_as_real"):
-        to_onnx(Kept(), (X[0],), mutations="outputs")
+        to_onnx(RetryFacts(), (X[0],), mutations="outputs")
 
 
 def test_what_writes_into_one_part_is_refused() -> None:

@@ -10,7 +10,7 @@ from operators import check, check_both
 X, Y, W, Z = normal(4, 6), normal(2, 3, 4), normal(5), torch.tensor(2.5)
 STACKS = (torch.stack, torch.hstack, torch.vstack, torch.row_stack, torch.dstack, torch.column_stack)
 
-JOINS = {
+LIST_CONSUMERS = {
     "cat": (lambda a, b: (torch.cat([a, b], -1), torch.concat((a, a), 0), torch.cat([a])), X, normal(4, 2)),
     "cat promotes": (lambda a, b: torch.cat([a, b, b > 3]), normal(2, 6), count(1, 6)),
     "cat passes over empty ones": (lambda a, b: torch.cat([a, b]), torch.zeros(0), X),
@@ -49,9 +49,9 @@ PARTED = {
 }
 
 
-@pytest.mark.parametrize("name", JOINS)
+@pytest.mark.parametrize("name", LIST_CONSUMERS)
 def test_it_is_what_torch_computes_at_any_size(name: str) -> None:
-    check_both(*JOINS[name], options=OWN)
+    check_both(*LIST_CONSUMERS[name], options=OWN)
 
 
 @pytest.mark.parametrize("name", PARTED)
@@ -62,4 +62,4 @@ def test_it_is_what_torch_computes_where_the_sizes_are_fixed(name: str) -> None:
 @pytest.mark.parametrize("opset", [18, 26])
 @pytest.mark.parametrize("name", ["repeat_interleave", "tensor_split"])
 def test_the_first_and_the_last_opset_do(name: str, opset: int) -> None:
-    check(*JOINS[name], dynamic=True, options={"opset_version": opset, **OWN})
+    check(*LIST_CONSUMERS[name], dynamic=True, options={"opset_version": opset, **OWN})

@@ -10,7 +10,7 @@ from translated import dispatch
 
 from exportlab.cases import Sample
 from exportlab.verification.verify import verify
-from fx2onnx.build.conversion import Conversion, ConversionOptions
+from fx2onnx.lower.conversion import Conversion, ConversionOptions
 from fx2onnx.ops import own_translations
 
 aten = torch.ops.aten

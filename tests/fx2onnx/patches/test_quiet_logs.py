@@ -9,7 +9,7 @@ from contextlib import suppress
 from torch.export import _trace
 from torch.fx.experimental.symbolic_shapes import log
 
-from fx2onnx.patches.registry import patched
+from fx2onnx.patches.registry import apply_patches
 
 SCRIPT = """
 import torch
@@ -63,7 +63,7 @@ def test_what_else_torch_logs_is_shown_as_before() -> None:
 
 def test_torch_is_as_it_was_afterwards() -> None:
     before = list(log.filters)
-    with suppress(ValueError), patched("quiet_logs"):
+    with suppress(ValueError), apply_patches("quiet_logs"):
         assert log.filters != before
         raise ValueError
     assert log.filters == before

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 
 import fx2onnx
 from fx2onnx import ToOnnxError, to_onnx
-from fx2onnx.capture.running.by_running import capture_by_running
 from fx2onnx.compat import COMPILES_AND_CALLS
 from fx2onnx.errors import UnsupportedTorch
 from fx2onnx.patches import registry
-from fx2onnx.patches.registry import Patch, find_object, patched, register_context, register_patch, registered, table
+from fx2onnx.patches.registry import Patch, apply_patches, find_object, list_patches, register_context, register_patch, table
+from fx2onnx.paths.explore import capture_by_running
 
 FOLDER = Path(fx2onnx.__file__).parent
 HAS_FUNCTIONS_CALLED = find_object(f"torch._higher_order_ops.utils.{COMPILES_AND_CALLS}") is not None
@@ -87,7 +87,7 @@ FAILURES: dict[str, Mapping[str, Any]] = {"a run": {"capture": "run"}, "torch.ex
 
 def states() -> dict[str, Any]:
     """What all targets are at this moment, and the modes of torch."""
-    found = {patch.target: patch.current() for patch in registered() if not patch.is_context}
+    found = {patch.target: patch.current() for patch in list_patches() if not patch.is_context}
     return {**found, "modes": torch._C._len_torch_function_stack()}
 
 
@@ -114,7 +114,9 @@ def test_each_patch_is_entered_by_some_capture_and_undone_after_it(entered: set[
         to_onnx(model().eval(), args, **options)
         after = states()
         assert [target for target in before if after[target] is not before[target]] == [], name
-    assert {(patch.owner, patch.target) for patch in registered() if patch not in entered and patch.owner not in OF_OTHER_VERSIONS} == set()
+    assert {
+        (patch.owner, patch.target) for patch in list_patches() if patch not in entered and patch.owner not in OF_OTHER_VERSIONS
+    } == set()
 
 
 class Fails(nn.Module):
@@ -162,9 +164,9 @@ def own_registry(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_patches_are_entered_in_order_and_undone_in_reverse(own_registry: ModuleType) -> None:
     for add in (10, 100):
         register_patch("adding", "patched_by_tests.one", reason="a test")(lambda original, add=add: original + add)
-    with patched("adding"):
+    with apply_patches("adding"):
         assert own_registry.one == 111
-        with patched("adding"):
+        with apply_patches("adding"):
             assert own_registry.one == 221
         assert own_registry.one == 111
     assert own_registry.one == 1
@@ -174,7 +176,7 @@ def test_what_a_class_inherits_or_describes_is_as_before(own_registry: ModuleTyp
     register_patch("kinds", "patched_by_tests.Derived.called", "patched_by_tests.Derived.made", reason="a test")(lambda original: None)
     register_patch("kinds", "patched_by_tests.absent", creates=True, reason="a test")(lambda original: 3)
     before = dict(vars(own_registry.Derived))
-    with patched("kinds"):
+    with apply_patches("kinds"):
         assert own_registry.Derived.called is None
         assert own_registry.absent == 3
     assert dict(vars(own_registry.Derived)) == before
@@ -184,7 +186,7 @@ def test_what_a_class_inherits_or_describes_is_as_before(own_registry: ModuleTyp
 def test_the_code_of_a_function_is_as_before(own_registry: ModuleType) -> None:
     own = own_registry.function.__code__
     register_patch("code", "patched_by_tests.function.__code__", reason="a test")(lambda original: (lambda: 2).__code__)
-    with patched("code"):
+    with apply_patches("code"):
         assert own_registry.function() == 2
     assert own_registry.function.__code__ is own
 
@@ -192,7 +194,7 @@ def test_the_code_of_a_function_is_as_before(own_registry: ModuleType) -> None:
 def test_a_factory_that_fails_leaves_nothing(own_registry: ModuleType) -> None:
     register_patch("failing", "patched_by_tests.one", reason="a test")(lambda original: 5)
     register_patch("failing", "patched_by_tests.two", reason="a test")(lambda original: 1 // 0)
-    with pytest.raises(ZeroDivisionError), patched("failing"):
+    with pytest.raises(ZeroDivisionError), apply_patches("failing"):
         pass
     assert (own_registry.one, own_registry.two) == (1, 2)
 
@@ -206,7 +208,7 @@ def test_factories_get_what_they_ask_for(own_registry: ModuleType) -> None:
         return ExitStack()
 
     register_patch("asking", "patched_by_tests.one", reason="a test")(lambda original, name, holder, number: (name, holder, number))
-    with patched("asking", number=7, further=8):
+    with apply_patches("asking", number=7, further=8):
         assert own_registry.one == ("one", own_registry, 7)
     assert asked == [7]
 
@@ -217,19 +219,19 @@ def test_a_missing_target_is_one_clear_error_unless_it_is_optional(own_registry:
     with pytest.raises(
         UnsupportedTorch, match=r"has no patched_by_tests\.old \(gone: it is slow\); nowhere\.at\.all \(.*Install"
     ) as raised:
-        patched("gone").__enter__()
+        apply_patches("gone").__enter__()
     assert raised.value.__cause__ is None
     assert own_registry.one == 1
     register_patch("may_be_gone", "patched_by_tests.old", "nowhere.at.all", optional=True, reason="a test")(lambda original: 5)
-    with patched("may_be_gone"):
+    with apply_patches("may_be_gone"):
         assert not hasattr(own_registry, "old")
 
 
 def test_the_table_says_of_each_patch_where_it_is_and_why() -> None:
     rows = table().splitlines()
-    assert len(rows) == 2 + len(registered())
+    assert len(rows) == 2 + len(list_patches())
     assert next(row for row in rows if "`builtins.range`" in row).count("|") == 5
-    assert all(patch.reason and patch.module.startswith("fx2onnx.") for patch in registered())
+    assert all(patch.reason and patch.module.startswith("fx2onnx.") for patch in list_patches())
 
 
 # What no module but the registry may do: assign to attributes of what is not ours, or patch by other means.

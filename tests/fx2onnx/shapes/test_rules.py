@@ -14,11 +14,11 @@ from torch import nn
 from torch.utils import _pytree as pytree
 from torch.utils._sympy.functions import FloorDiv, Max, Min
 
-from fx2onnx.capture.running.notes import Made, Ref, Trace, unflattened
-from fx2onnx.capture.running.trace import trace
-from fx2onnx.shapes.products import RESIZING
 from fx2onnx.shapes.rules import RULES, result_shapes, rule_of
 from fx2onnx.shapes.sizes import Shape
+from fx2onnx.trace.effects import RESIZING
+from fx2onnx.trace.events import Ref, TensorMeta, Trace, unflatten_arguments
+from fx2onnx.trace.run import trace
 
 aten = torch.ops.aten
 N, M = sympy.symbols("n m", integer=True, positive=True)
@@ -57,10 +57,10 @@ def _wrong(found: Trace) -> list[str]:
     sizes |= {Ref("constant", number): Shape(tensor.shape) for number, tensor in enumerate(found.constants)}
     wrong = []
     for number, row in enumerate(found.rows):
-        sizes |= {Ref("row", number, part): Shape(made.shape) for part, made in enumerate(row.made) if isinstance(made, Made)}
-        args, kwargs = unflattened([sizes.get(leaf) if isinstance(leaf, Ref) else leaf for leaf in row.leaves], row.spec)
+        sizes |= {Ref("row", number, part): Shape(made.shape) for part, made in enumerate(row.made) if isinstance(made, TensorMeta)}
+        args, kwargs = unflatten_arguments([sizes.get(leaf) if isinstance(leaf, Ref) else leaf for leaf in row.leaves], row.spec)
         told = result_shapes(row.op, args, kwargs)
-        gave = [tuple(made.shape) for made in row.made if isinstance(made, Made)]
+        gave = [tuple(made.shape) for made in row.made if isinstance(made, TensorMeta)]
         if told is not None and [tuple(shape) for shape in told] != gave:
             wrong.append(f"{row.op} of {args} {kwargs}: {told}, but torch gives {gave}")
     return wrong

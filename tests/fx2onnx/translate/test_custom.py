@@ -10,8 +10,8 @@ import torch
 from onnxscript import opset18 as op
 from translated import MIX, X, converted, dispatch
 
-from fx2onnx.build.graph import Graph, Tensor
 from fx2onnx.errors import UnsupportedOps, Untranslated
+from fx2onnx.ir.graph import Graph, Tensor
 from fx2onnx.translate.custom import custom_table
 
 custom_domain = onnxscript.values.Opset("exportlab.test", 1)

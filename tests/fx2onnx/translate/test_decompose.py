@@ -10,7 +10,7 @@ from torch.export import Dim
 from translated import MIX, X, converted, dispatch, without_own
 
 from fx2onnx.errors import UnsupportedOps, Untranslated
-from fx2onnx.translate.decompose import decompositions, traced
+from fx2onnx.translate.decompose import decompositions, trace_decomposition
 
 aten = torch.ops.aten
 library = torch.library.Library("exportlab_test", "FRAGMENT")
@@ -67,16 +67,16 @@ def test_a_decomposition_that_decides_by_a_size_is_refused_and_changes_nothing()
     before = dict(sizes.replacements), list(sizes.guards), dict(sizes.var_to_range)
     for _ in range(2):  # the second time the answer is remembered
         with pytest.raises(Untranslated, match="is valid only for some sizes"):
-            traced(node, _size_dependent)
+            trace_decomposition(node, _size_dependent)
     with pytest.raises(Untranslated, match="is valid only for some sizes"):
-        traced(node, lambda x: x.view(3, 4))
+        trace_decomposition(node, lambda x: x.view(3, 4))
     assert (dict(sizes.replacements), list(sizes.guards), dict(sizes.var_to_range)) == before
 
 
 def test_the_same_decomposition_is_taken_when_the_size_is_fixed() -> None:
     program = torch.export.export(Call(lambda x: x.exp(), (X,), {}), (X,))
     node = next(node for node in program.graph.nodes if node.target is aten.exp.default)
-    assert aten.mul.Tensor in {inner.target for inner in traced(node, _size_dependent).graph.nodes}
+    assert aten.mul.Tensor in {inner.target for inner in trace_decomposition(node, _size_dependent).graph.nodes}
 
 
 def test_what_cannot_be_decomposed_is_named() -> None:

@@ -10,7 +10,7 @@ from torch import nn
 from torch.onnx._internal._lazy_import import onnxscript_apis
 from translated import X, converted, dispatch, without_own
 
-from fx2onnx.build.conversion import Conversion, ConversionOptions
+from fx2onnx.lower.conversion import Conversion, ConversionOptions
 from fx2onnx.translate.torchlib import NAMESPACES, torchlib_source
 
 aten = torch.ops.aten

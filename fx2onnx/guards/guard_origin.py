@@ -1,0 +1,70 @@
+"""Where a test of sizes was asked: the file and line, and whose code that is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from traceback import FrameSummary
+
+from torch._guards import SLoc
+
+from ..errors import INSTALLED, PACKAGE, TORCH, shown_path
+from .specialization import SpecializedInOperator
+
+AROUND_TORCH = [f"{PACKAGE}patches/{name}.py" for name in ("one_hot", "vmap")]  # which hand on what it asks
+TORCH_FILES = (
+    *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
+    *("_export/", "_tensor.py", "fx/", "nn/", "export/"),
+)
+NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
+
+
+def is_own(sloc: SLoc, libraries: bool = False) -> bool:
+    """Return whether a guard was caused by the caller's own code.
+
+    Args:
+        libraries: whether that of installed libraries other than torch counts as well.
+    """
+    line = source_line(sloc)
+    if line is None or isinstance(sloc, SpecializedInOperator):
+        return False
+    return libraries or "site-packages" not in _file(sloc) or line.startswith("a forward")
+
+
+def is_in_library(sloc: SLoc) -> bool:
+    """Return whether a guard was caused by code of an installed library other than torch."""
+    return is_own(sloc, libraries=True) and not is_own(sloc)
+
+
+def source_line(sloc: SLoc) -> str | None:
+    """Return `file.py:14 in forward` of a guard that Python code outside torch caused; None when an operator of torch did."""
+    if (noted := _noted_by_dynamo(sloc)) and not noted["file"].startswith("torch/"):
+        return f"{Path(noted['file']).name}:{noted['line']} in {noted['function']}"
+    frame = _frame(sloc)
+    text = str(sloc).strip("()")
+    if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, so the test stands there
+        return "a forward without a source file"
+    if _file(sloc).startswith(TORCH) or text.startswith(TORCH_FILES):
+        return None
+    return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}" if frame else text
+
+
+def _file(sloc: SLoc) -> str:
+    if noted := _noted_by_dynamo(sloc):
+        installed = INSTALLED / noted["file"]
+        return str(installed if installed.exists() else noted["file"])
+    frame = _frame(sloc)
+    if frame and frame.filename in AROUND_TORCH:
+        return str(INSTALLED / "torch/overrides.py")
+    return frame.filename if frame else str(sloc)
+
+
+def _frame(sloc: SLoc) -> FrameSummary | None:
+    """Return the frame of Python that asked; torch may know only a text."""
+    return sloc.framework_loc if isinstance(sloc.framework_loc, FrameSummary) else None
+
+
+def _noted_by_dynamo(sloc: SLoc) -> re.Match[str] | None:
+    """Return the line of Python that torch's own interpreter, which asks in a strict capture, was at: a path without its beginning."""
+    frame = _frame(sloc)
+    return NOTED.search(sloc.maybe_user_loc or "") if frame and frame.filename.startswith(f"{TORCH}_dynamo/") else None

@@ -1,0 +1,53 @@
+"""The operator that stands in a captured graph for a recurrent network over sequences of different lengths, as packing asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+
+NAMESPACE = "fx2onnx_recurrences"
+SCHEMA = (
+    "of_lengths(Tensor x, Tensor lengths, Tensor[] states, Tensor[] weights, str kind, bool has_biases, int num_layers, float dropout, "
+    "bool train, bool bidirectional) -> Tensor[]"
+)
+
+
+class Recurrences(NamedTuple):
+    """The operator, and the library that it lives in as long as it is kept."""
+
+    library: torch.library.Library
+    of_lengths: torch._ops.OpOverload
+
+
+@cache
+def recurrences() -> Recurrences:
+    """Return the operator `of_lengths`. Of its tensors x is (steps, batch, features), and so is its first result, zero beyond a length."""
+    library = torch.library.Library(NAMESPACE, "DEF")
+    library.define(SCHEMA)
+    library.impl("of_lengths", _run_packed, "CompositeExplicitAutograd")
+    torch.library.register_fake(f"{NAMESPACE}::of_lengths", _make_fake_outputs, lib=library)
+    return Recurrences(library, getattr(torch.ops, NAMESPACE).of_lengths.default)
+
+
+def _run_packed(
+    x: torch.Tensor, lengths: torch.Tensor, states: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], kind: str, *settings: Any
+) -> list[torch.Tensor]:
+    """Compute it as eager does, by packing; a length beyond the steps, which another size of a run may bring along, is cut off."""
+    kept, order = lengths.to("cpu", torch.int64).clamp(1, x.shape[0]).sort(descending=True)
+    packed, batch_sizes = torch._VF._pack_padded_sequence(x.index_select(1, order), kept, False)
+    given = [state.index_select(1, order) for state in states]
+    network = getattr(torch._VF, kind)
+    out, *finals = network(packed, batch_sizes, given if kind == "lstm" else given[0], weights, *settings)
+    padded, _ = torch._VF._pad_packed_sequence(out, batch_sizes, False, 0.0, x.shape[0])
+    back = order.argsort()
+    return [result.index_select(1, back) for result in (padded, *finals)]
+
+
+def _make_fake_outputs(
+    x: torch.Tensor, lengths: torch.Tensor, states: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], kind: str, *settings: Any
+) -> list[torch.Tensor]:
+    directions = 1 + settings[-1]
+    return [x.new_empty(x.shape[0], x.shape[1], directions * states[0].shape[-1]), *(torch.empty_like(state) for state in states)]

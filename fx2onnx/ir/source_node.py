@@ -1,0 +1,66 @@
+"""The node of the capture that is being translated, and what the capture says of its results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import onnx_ir as ir
+import torch
+
+from .dtypes import onnx_dtype
+from .expressions import Size, sizes_of
+
+
+def overload_of(node: torch.fx.Node) -> torch._ops.OpOverload | None:
+    """Return the operator that a node calls; None when it calls something else."""
+    return node.target if isinstance(node.target, torch._ops.OpOverload) else None
+
+
+class CurrentNode:
+    """Something that is at one node of the capture at a time."""
+
+    def __init__(self) -> None:
+        self._at: torch.fx.Node | None = None
+        self.metadata: dict[str, str] = {}
+
+    @contextmanager
+    def on(self, node: torch.fx.Node, metadata: dict[str, str]) -> Iterator[None]:
+        """While it lasts, what is appended belongs to this node of the capture, and gets this metadata."""
+        before = self._at, self.metadata
+        self._at, self.metadata = node, metadata
+        try:
+            yield
+        finally:
+            self._at, self.metadata = before
+
+    @property
+    def at(self) -> torch.fx.Node:
+        """The node of the capture that is being translated."""
+        if self._at is None:
+            raise LookupError("no node is being translated")
+        return self._at
+
+    @property
+    def overload(self) -> torch._ops.OpOverload:
+        """The operator that is being translated."""
+        found = overload_of(self.at)
+        if found is None:
+            raise TypeError(f"{self.at.target} is not an operator of torch")
+        return found
+
+    def result(self, index: int = 0) -> Any:
+        """Return what the capture says of the node being translated: the fake tensor that it returns."""
+        found = self.at.meta["val"]
+        return found[index] if isinstance(found, (tuple, list)) else found
+
+    @property
+    def dtype(self) -> ir.DataType:
+        """The dtype of the (first) result of the node being translated."""
+        return onnx_dtype(self.result().dtype)
+
+    @property
+    def sizes(self) -> tuple[Size, ...]:
+        """The sizes of the (first) result of the node being translated."""
+        return sizes_of(self.result())

@@ -1,0 +1,278 @@
+"""One walk over the captured graph: each node is translated where it stands, in the order of the capture."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator
+from typing import Any, Protocol
+
+import torch
+
+from ..errors import MissingPackage, Untranslated, op_title
+from ..ir.complex_pairs import ComplexPair, RealPart
+from ..ir.dtypes import NoKernel, onnx_dtype
+from ..ir.expressions import SYMBOLIC, expression, sizes_of
+from ..ir.graph import Graph
+from ..ir.source_node import overload_of
+from ..ir.symbols import UnknownSymbol
+from ..ir.tensor import Tensor
+from ..ir.translation import TranslationOf
+from .aliasing import AliasMap, written_arguments
+from .scatter_back import ValueOf, ViewScatter
+
+aten = torch.ops.aten
+IGNORED_KWARGS = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
+NO_OUTPUT = {
+    aten._assert_tensor_metadata.default,
+    aten._assert_scalar.default,
+    aten._assert_async.msg,
+    aten._assert_async.default,
+    aten._linalg_check_errors.default,
+    aten.sym_constrain_range.default,
+    aten.sym_constrain_range_for_size.default,
+    torch._check,
+}
+OF_THE_LAYOUT = {aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default, aten.sym_storage_offset.default}
+INLINED = torch.ops.higher_order.wrap_with_set_grad_enabled
+
+
+class BlockCalls(Protocol):
+    """Equal blocks of the model: which nodes of the capture open or repeat one, and what is appended for them."""
+
+    def opens(self, node: torch.fx.Node) -> bool:
+        """Return whether a traced block starts here."""
+
+    def repeats(self, node: torch.fx.Node) -> bool:
+        """Return whether this is a call of a block that stands elsewhere."""
+
+    def define_and_call(self, interpreter: Interpreter, enter: torch.fx.Node, rest: Iterator[torch.fx.Node], /) -> None:
+        """Turn the nodes up to the end of the block into a function, and call it."""
+
+    def call(self, interpreter: Interpreter, node: torch.fx.Node, /) -> None:
+        """Call the function of a block that was captured elsewhere."""
+
+
+class Interpreter:
+    """Translates the nodes of one captured graph into one ONNX graph; sub-graphs get an interpreter of their own.
+
+    Args:
+        tracks: whether anything in the capture is written into, so that views must be kept apart from copies.
+    """
+
+    def __init__(
+        self, g: Graph, module: torch.fx.GraphModule, dispatch: TranslationOf, tracks: bool, blocks: BlockCalls | None = None
+    ) -> None:
+        self.g = g
+        self.module = module
+        self.dispatch = dispatch
+        self.tracks = tracks
+        self.blocks = blocks
+        self.memory = AliasMap(tracks, self._recompute_view, self._scatter_back)
+        self._views = ViewScatter(g, self.memory, self.value_of, self._translate_with)
+        self.failures: list[tuple[torch.fx.Node, str]] = []
+        self._failed: set[torch.fx.Node] = set()
+        self._scopes: dict[int, dict[str, str]] = {}
+
+    def run(self, nodes: Iterable[torch.fx.Node]) -> None:
+        """Translate them in order; what cannot be is kept in `failures`, so that one error can name all."""
+        rest = iter(nodes)
+        for node in rest:
+            if node.op == "get_attr":
+                self._constant(node)
+            elif node.op == "call_function" and node.target not in NO_OUTPUT:
+                with self.g.on(node, self._metadata(node)):
+                    self._try_node(node, rest)
+
+    def within(self, g: Graph) -> Interpreter:
+        """Return an interpreter of the same module that appends to another graph."""
+        return Interpreter(g, self.module, self.dispatch, self.tracks, self.blocks)
+
+    def _try_node(self, node: torch.fx.Node, rest: Iterator[torch.fx.Node]) -> None:
+        if self._failed and not self._failed.isdisjoint(node.all_input_nodes):
+            self.give_up(node)
+            if isinstance(node.target, torch._ops.OpOverload) and not self.dispatch.knows(node):
+                self.failures.append((node, "no translation"))
+            return
+        try:
+            if self.blocks is not None and self.blocks.opens(node):
+                self.blocks.define_and_call(self, node, rest)
+            else:
+                self._node(node)
+        except (Untranslated, MissingPackage, NoKernel, UnknownSymbol) as error:
+            self.failures += getattr(error, "failures", None) or [(node, str(error))]
+            self.give_up(node)
+
+    def give_up(self, node: torch.fx.Node) -> None:
+        """Translate nothing that reads this node, without complaining of it."""
+        self._failed.add(node)
+
+    def _node(self, node: torch.fx.Node) -> None:
+        value = node.meta.get("val")
+        if value is None and _has_raised(node):
+            return
+        if isinstance(value, SYMBOLIC) and (not isinstance(node.target, torch._ops.OpOverload) or node.target in OF_THE_LAYOUT):
+            self.memory.bind(node, expression(value))
+        elif node.target is operator.getitem:
+            self._part(node)
+        elif node.target is INLINED:
+            self._inline(node)
+        elif self.blocks is not None and self.blocks.repeats(node):
+            self.blocks.call(self, node)
+        else:
+            self._call(node)
+
+    def _constant(self, node: torch.fx.Node) -> None:
+        value = operator.attrgetter(str(node.target))(self.module)
+        if isinstance(value, torch.Tensor):
+            value = self.g.initializer_for(self.g.shared.names.unique(node.name), value)
+        self.memory.bind(node, value)
+
+    def _part(self, node: torch.fx.Node) -> None:
+        argument, index = _plain(node.args)
+        source = self.memory.resolve(argument)
+        if isinstance(source, torch.fx.Node):
+            self.memory.bind(node, self.memory.read(source)[index])
+        elif source[index] in self._failed:  # inside of a graph that was taken in
+            self.give_up(node)
+        else:
+            self.memory.link(node, source[index])
+
+    def _inline(self, node: torch.fx.Node) -> None:
+        _, graph, *operands = _plain(node.args)
+        inner = operator.attrgetter(graph.target)(self.module)
+        placeholders = inner.graph.find_nodes(op="placeholder")
+        for placeholder, operand in zip(placeholders, operands, strict=True):
+            self.memory.link(placeholder, operand)
+        outer, self.module = self.module, inner
+        self.run(inner.graph.nodes)
+        self.module = outer
+        self.memory.link(node, inner.graph.output_node().args[0])
+
+    def _call(self, node: torch.fx.Node) -> None:
+        if node.target is aten.copy_.default and self.memory.same_view(*node.args[:2]):
+            self.memory.bind(node, self.memory.read(_plain(node.args)[0]))
+            return
+        made = self._translate(node)
+        changed = written_arguments(node) if self.memory.tracks else []
+        results, new = _split(made, len(changed), node)
+        for argument, value in zip(changed, new, strict=False):
+            fake = self.memory.resolve(argument).meta["val"]
+            self.memory.write(argument, self._conform_to_capture(value, fake, self.g.shared.names.unique(f"{node.name}/write"), True))
+        self.memory.bind(node, self._annotate(node, results if results is not None else self.memory.read(changed[0])))
+
+    def _recompute_view(self, node: torch.fx.Node) -> Any:
+        """The value of a view after a write, from what its arguments hold now."""
+        if written_arguments(node):
+            return self.memory.read(written_arguments(node)[0])
+        with self.g.on(node, self._metadata(node)):
+            if node.target is operator.getitem:
+                argument, index = _plain(node.args)
+                return self.memory.read(argument)[index]
+            return self._annotate(node, self._translate(node))
+
+    def _scatter_back(self, owner: torch.fx.Node, node: torch.fx.Node, value: Any) -> Any:
+        if not self.memory.alone(owner):
+            raise Untranslated("it writes into memory shared with another value, and the captured graph does not show how it is shared")
+        return self._views.scatter_back(owner, self.memory.path(owner, node), value)
+
+    def _translate(self, node: torch.fx.Node) -> Any:
+        return self._translate_with(node, self.value_of)
+
+    def _translate_with(self, node: torch.fx.Node, value_of: ValueOf) -> Any:
+        kwargs = {key: value_of(value) for key, value in node.kwargs.items() if key not in IGNORED_KWARGS}
+        return self.dispatch(node)(self.g, *map(value_of, node.args), **kwargs)
+
+    def value_of(self, argument: Any) -> Any:
+        """Return the current value of an argument: nodes replaced, also inside lists."""
+        if isinstance(argument, torch.fx.Node):
+            return self.memory.read(argument)
+        if isinstance(argument, (list, tuple)):
+            return [self.value_of(item) for item in argument]
+        if isinstance(argument, dict):
+            return {key: self.value_of(item) for key, item in argument.items()}
+        return expression(argument)
+
+    def _annotate(self, node: torch.fx.Node, made: Any) -> Any:
+        """`made` with the dtype, the sizes and the name that the capture gives each result."""
+        value = node.meta.get("val")
+        if not isinstance(value, (tuple, list)):
+            return self._conform_to_capture(made, value, node.name)
+        if len(made) != len(value):
+            raise TypeError(f"{op_title(node.target)}: the translation returns {len(made)} results, but the operator has {len(value)}")
+        return [self._conform_to_capture(m, v, f"{node.name}/{i}") for i, (m, v) in enumerate(zip(made, value, strict=True))]
+
+    def _conform_to_capture(self, made: Any, value: Any, name: str, expand: bool = False) -> Any:
+        if isinstance(made, ComplexPair) and isinstance(value, torch.Tensor):
+            real = RealPart.of(value)
+            return ComplexPair(
+                *(self._conform_to_capture(part, real, f"{name}/{of}", expand) for part, of in ((made.real, "real"), (made.imag, "imag")))
+            )
+        if not isinstance(made, Tensor):
+            return made
+        if isinstance(value, SYMBOLIC):
+            self.g.symbols.learn_number(expression(value), made)
+            return expression(value)
+        if not isinstance(value, torch.Tensor):
+            return made
+        made = self.g.cast(made, onnx_dtype(value.dtype))
+        if expand and made.known_sizes is not None and made.sizes != sizes_of(value):
+            made = self.g.Expand(made, list(sizes_of(value)))
+        if made.shape is None:
+            made.name = self.g.shared.names.unique(name) if made.producer() is not None else made.name
+            self.describe(made, value)
+        else:  # an equal node made it: the same mask taken twice gives a length two names
+            self.g.symbols.learn_sizes(made, sizes_of(value))
+        return made
+
+    def describe(self, made: Tensor, value: torch.Tensor) -> None:
+        """Give a value the sizes and the shape that the capture has for it."""
+        self.g.set_sizes(made, sizes_of(value))
+        made.shape = self.g.shared.onnx_shape(made.sizes)
+        self.g.symbols.learn_sizes(made)
+
+    def _metadata(self, node: torch.fx.Node) -> dict[str, str]:
+        stack = node.meta.get("nn_module_stack")
+        if not stack:
+            return self.g.metadata
+        if id(stack) not in self._scopes:
+            self._scopes[id(stack)] = scopes(stack)
+        return self._scopes[id(stack)]
+
+
+def scopes(stack: dict[str, tuple[str, Any]]) -> dict[str, str]:
+    """Return the module a node comes from, under the keys that the official exporter writes."""
+    entries = list(stack.values())
+    names = [str(path) for path, _ in entries]
+    classes = [kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}" for _, kind in entries]
+    pairs = [f"{name}: {kind}" for name, kind in zip(names, classes, strict=True)]
+    return {"namespace": "/".join(pairs), "pkg.torch.onnx.name_scopes": repr(names), "pkg.torch.onnx.class_hierarchy": repr(classes)}
+
+
+def _plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of a node; torch types them as a union of all that there can be."""
+    return args
+
+
+def _has_raised(node: torch.fx.Node) -> bool:
+    """Whether this call raised while it was captured, and the model caught that: torch.export keeps it, without a value."""
+    overload = overload_of(node)
+    return overload is not None and bool(overload._schema.returns) and not node.users
+
+
+def _split(made: Any, changed: int, node: torch.fx.Node) -> tuple[Any, list[Any]]:
+    """The results of a call and the new values of the arguments that it changes, which follow the results.
+
+    An operator that returns what it changed has no results of its own: they are None.
+    """
+    if not changed:
+        return made, []
+    parts = list(made) if isinstance(made, (tuple, list)) else [made]
+    overload = overload_of(node)
+    returns = overload._schema.returns if overload is not None else ()
+    own = sum(r.alias_info is None for r in returns)
+    if len(parts) == own:
+        return made, []
+    if len(parts) != own + changed:
+        raise Untranslated(f"its translation must return {own} results, then {changed} new values, but it returns {len(parts)} values")
+    results = parts[:own]
+    return (None if returns and own < len(returns) else results[0] if own == 1 else results or None), parts[own:]

@@ -1,7 +1,0 @@
-"""The lock of what changes torch for all threads while it lasts: its captures, and what it knows as containers."""
-
-from __future__ import annotations
-
-import threading
-
-ONE_AT_A_TIME = threading.RLock()  # torch.export puts its own in the place of nn.Module.__call__

@@ -1,0 +1,1 @@
+"""Matrix decompositions written in ONNX operators."""

@@ -1,0 +1,1 @@
+"""Passes over the finished graph: folded batch norms and fused operators."""

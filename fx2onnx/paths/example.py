@@ -1,0 +1,93 @@
+"""The example that runs begin with: no size of one where the model takes more, and which axes without a name have to agree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..errors import ToOnnxError
+from ..guards.dims import DynamicDim
+from ..trace.events import Arguments
+from ..trace.refusal import NeedsRealValues, TraceUnsupported
+from ..trace.run import trace
+from ..trace.size_domain import SizeAssignment, SizeDomain
+
+MOST = 6  # axes of one size of which each set is tried
+GENERAL = 2  # the size of an axis in the place of one
+
+
+def generalise_sizes(model: nn.Module, asked: Sequence[DynamicDim], arguments: Arguments) -> Arguments:
+    """Return the arguments with two elements along each dynamic axis that has one, where the model takes them.
+
+    At sizes of one torch and libraries leave calls out, and tensors broadcast that otherwise have to agree.
+    """
+    try:
+        axes = SizeDomain.of(asked, pytree.tree_leaves(arguments))
+        general = axes.clamp({symbol: max(size, GENERAL) for symbol, size in axes.example.items()})
+        return axes.at(arguments, general) if general != axes.example and _runs(model, axes, arguments, general) else arguments
+    except NeedsRealValues:
+        raise
+    except TraceUnsupported:
+        return arguments
+
+
+def tie_dims(model: nn.Module, asked: Sequence[DynamicDim], arguments: Arguments) -> list[DynamicDim]:
+    """Return the axes with one name for those that have to agree; torch.export finds them where an operator compares their sizes.
+
+    Axes are tied only where the model runs with all of them longer, and with no part of them longer alone.
+    """
+    groups = list(_groups(asked, arguments))
+    if not groups:
+        return list(asked)
+    try:
+        axes = SizeDomain.of(asked, pytree.tree_leaves(arguments))
+        if _runs(model, axes, arguments, axes.longer()):
+            return list(asked)
+        tied = [found for group in groups for found in _classes(model, axes, arguments, group)]
+    except NeedsRealValues:
+        raise
+    except TraceUnsupported:
+        return list(asked)
+    names = {dim: found[0].name for found in tied for dim in found}
+    return [replace(dim, name=names.get(dim, dim.name)) for dim in asked]
+
+
+def _groups(asked: Sequence[DynamicDim], arguments: Arguments) -> Iterator[list[DynamicDim]]:
+    """Yield the axes without a name that have one size in the example, where there are several."""
+    shapes = {id(leaf): leaf.shape for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)}
+    by_size: dict[int, list[DynamicDim]] = {}
+    for dim in asked:
+        if not dim.named and not dim.derived:
+            by_size.setdefault(shapes[dim.tensor][dim.axis], []).append(dim)
+    return (group for group in by_size.values() if 1 < len(group) <= MOST)
+
+
+def _classes(model: nn.Module, axes: SizeDomain, arguments: Arguments, group: Sequence[DynamicDim]) -> Iterator[list[DynamicDim]]:
+    """Yield the axes of a group by which of them have to agree."""
+    left = list(group)
+    while left:
+        first, *others = left
+        sets = ([first, *chosen] for count in range(len(others) + 1) for chosen in combinations(others, count))
+        found = next((tied for tied in sets if _runs(model, axes, arguments, _longer(axes, tied))), [first])
+        yield found
+        left = [dim for dim in left if dim not in found]
+
+
+def _longer(axes: SizeDomain, dims: Sequence[DynamicDim]) -> SizeAssignment:
+    symbols = [axes.sizes[dim.tensor, dim.axis] for dim in dims]
+    return {**axes.example, **{symbol: axes.example[symbol] + 1 for symbol in symbols}}
+
+
+def _runs(model: nn.Module, axes: SizeDomain, arguments: Arguments, setting: SizeAssignment) -> bool:
+    try:
+        trace(model, axes.at(arguments, setting))
+    except ToOnnxError:
+        raise
+    except Exception:  # noqa: BLE001 - sizes that the model does not take
+        return False
+    return True

@@ -1,0 +1,43 @@
+"""Sizes at which a test in an installed library comes out another way, which are run as well."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import sympy
+from torch import nn
+
+from ..errors import TORCH
+from ..guards.guard_origin import is_in_library
+from ..guards.witnesses import fails, sizes_near
+from ..trace.size_domain import SizeAssignment, SizeDomain
+
+SMALL = range(1, 9)
+LARGEST = 256  # a single axis is asked for beyond by `open_guards`, without a run
+
+
+def asked_by_libraries(axes: SizeDomain) -> Iterator[SizeAssignment]:
+    """Yield for each test of an installed library, and each axis that it asks of, a setting at which it comes out another way.
+
+    Libraries ask `size > 1` where nothing depends on it, so these tests do not tell sizes apart unless such a run makes other calls.
+    """
+    tests = [guard.expr for guard in axes.environment.guards if is_in_library(guard.sloc)]
+    for test in dict.fromkeys(tests):
+        for symbol in sorted(test.free_symbols & set(axes.example), key=str):
+            if (setting := _other_side(test, symbol, axes)) is not None:
+                yield setting
+
+
+def is_of_library(model: nn.Module) -> bool:
+    """Return whether a part of the model is of an installed library other than torch."""
+    files = {getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in {type(part) for part in model.modules()}}
+    return any("/site-packages/" in file and not file.startswith(TORCH) for file in files)
+
+
+def _other_side(test: sympy.Basic, symbol: sympy.Symbol, axes: SizeDomain) -> SizeAssignment | None:
+    """Return sizes longer than the example's at which a test fails by the size of this axis alone; None where none of those tried does."""
+    longer = axes.longer()
+    sizes = (*SMALL, *longer.values(), *(size for size in sizes_near(test) if size <= LARGEST))
+    tried = (axes.clamp({**longer, symbol: size}) for size in sizes)
+    return next((setting for setting in tried if fails(test, setting)), None)

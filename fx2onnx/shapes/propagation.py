@@ -1,0 +1,190 @@
+"""Sizes that operators give: by their shape functions, or by a call with tensors that have no elements, and symbols for sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import product
+from typing import Any
+
+import sympy
+import torch
+from torch._subclasses import FakeTensorMode
+from torch.fx.node import map_aggregate
+from torch.utils import _pytree as pytree
+
+from ..ir.captured_program import SymbolicMeta
+from ..ir.expressions import Size, evaluate_at, expression, sizes_of
+from ..trace.refusal import NoFallback, TraceUnsupported
+from ..trace.size_domain import SizeAssignment, SizeDomain, environment_of, new_symbol
+from ..trace.source_location import Environment, line_in
+from .rules import result_shapes, rule_of
+from .size_inference import Underdetermined
+from .sizes import Shape, floor_divide
+
+STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
+FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
+FURTHEST = 60  # how much larger it is run for that
+aten = torch.ops.aten
+EXAMPLE = "example"  # in the `meta` of a graph module: the sizes of the example, by name
+Sizes = Sequence[tuple[Size, ...] | None]
+
+
+class ShapePropagation:
+    """Works out the sizes of results from those of the arguments, in an environment of its own.
+
+    Args:
+        settings: at which the module was run, so that what comes out another way at one of them was seen.
+    """
+
+    def __init__(self, axes: SizeDomain, settings: Sequence[SizeAssignment]) -> None:
+        self._axes, self._example, self._settings = axes, axes.example, settings
+
+    def of(self, node: torch.fx.Node) -> Sizes:
+        """Return the sizes of each result of a call; none where torch cannot say.
+
+        Raises:
+            Underdetermined, TraceUnsupported: torch decides something by a size larger than the example, and no run shows what follows.
+        """
+        if (found := sizes_by_rule(node)) is not None:
+            return found
+        made, tests = self._propagate_fake(node)
+        if made is None:
+            return []
+        if not is_windowed(node.target):  # type: ignore[arg-type]  # all that others decide is whether sizes are equal, as eager needs them to be
+            return made
+        for test in tests:
+            seen = all(evaluate_at(test, setting) == sympy.true for setting in self._settings)
+            other = next((setting for setting in self._larger(test) if evaluate_at(test, setting) == sympy.false), None)
+            if seen and other is not None and not self._tells_the_same_at(other, node, made):
+                if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
+                    raise Underdetermined(other)
+                raise TraceUnsupported(
+                    f"the result size of {node.target} depends on a condition that is true in all runs: {self._axes.format_size(test)}"
+                )
+        return made
+
+    def _propagate_fake(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
+        """Return what torch says, nothing where it cannot, and the tests that it makes of sizes; each call is made once."""
+        leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
+        key = node.target, spec, *self._example.items(), *((type(leaf), _known_of(leaf)) for leaf in leaves)
+        if key not in self._axes.worked_out:
+            self._axes.worked_out[key] = self._run_fake(node)
+        found: tuple[Sizes | None, list[sympy.Basic]] = self._axes.worked_out[key]
+        return found
+
+    def _run_fake(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
+        environment = environment_of(self._example, self._axes.names)
+        try:
+            with torch._C.DisableTorchFunction(), torch.no_grad(), FakeTensorMode(shape_env=environment):
+                args, kwargs = pytree.tree_map(partial(self._argument, environment), (node.args, dict(node.kwargs)))
+                results = pytree.tree_leaves(node.target(*args, **kwargs))  # type: ignore[operator]
+            made = [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in results]
+        except Exception:  # noqa: BLE001 - it is one way of several to learn a size, and each is held against what the runs gave
+            return None, []
+        return made, [guard.expr for guard in environment.guards]
+
+    def _tells_the_same_at(self, setting: SizeAssignment, node: torch.fx.Node, made: Sizes) -> bool:
+        """Whether what was decided makes no difference to the sizes: convolutions choose a kernel by size and threads."""
+        return ShapePropagation(replace(self._axes, example=setting), self._settings)._propagate_fake(node)[0] == made
+
+    def _larger(self, test: sympy.Basic) -> Iterator[SizeAssignment]:
+        """The sizes that a test is tried at; those that it does not ask for are as in the example."""
+        further = FURTHER if len(self._example) < 3 else FURTHER[:4]
+        asked = [symbol for symbol in self._example if symbol in test.free_symbols]
+        for more in product(further, repeat=len(asked)):
+            yield self._example | {symbol: self._example[symbol] + n for symbol, n in zip(asked, more, strict=True)}
+
+    def _argument(self, environment: Environment, leaf: Any) -> Any:
+        def number(size: Any) -> Any:
+            return size if isinstance(size, int) else environment.create_symintnode(size, hint=int(size.subs(self._example)))
+
+        if isinstance(leaf, torch.fx.Node):
+            value = leaf.meta["val"]
+            return torch.empty([number(size) for size in value.sizes], dtype=value.dtype) if isinstance(value, SymbolicMeta) else value
+        return number(leaf) if isinstance(leaf, sympy.Basic) else leaf
+
+
+def sizes_by_rule(node: torch.fx.Node) -> list[Shape] | None:
+    """Return the sizes of each result of a call by the shape function of its operator; None where it has none, or that does not tell."""
+    if rule_of(node.target) is None or any("times" in argument.meta for argument in node.all_input_nodes):  # a list that a loop fills
+        return None
+    args, kwargs = map_aggregate((node.args, node.kwargs), _convert_to_shape)
+    return result_shapes(node.target, args, kwargs)
+
+
+def _convert_to_shape(leaf: Any) -> Any:
+    value = leaf.meta["val"] if isinstance(leaf, torch.fx.Node) else leaf
+    return Shape(value.sizes) if isinstance(value, SymbolicMeta) else value
+
+
+def _known_of(leaf: Any) -> Any:
+    """What is known of an argument, that it can be looked up by."""
+    values = pytree.tree_leaves(leaf.meta["val"]) if isinstance(leaf, torch.fx.Node) else [leaf]
+    return tuple((value.sizes, value.dtype) if isinstance(value, SymbolicMeta) else expression(value) for value in values)
+
+
+def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:
+    """Return what the argument nodes of a node hold, and its arguments, for torch to compute with.
+
+    What a run described becomes a tensor without elements, and an expression a number, in an environment of their own.
+    """
+    values = [argument.meta["val"] for argument in node.all_input_nodes]
+    described = [value for value in pytree.tree_leaves(values) if isinstance(value, SymbolicMeta)]
+    example = node.graph.owning_module.meta.get(EXAMPLE) if node.graph.owning_module is not None else None
+    if not described or example is None:
+        return values, node.args, dict(node.kwargs)
+    environment = Environment()
+    sizes = {new_symbol(environment, name, size): size for name, size in example.items()}
+    decided: dict[sympy.Basic, sympy.Basic] = {}  # of what values decide, and its name there
+
+    def number(size: Any) -> Any:
+        for symbol in size.free_symbols - set(sizes) - set(decided):
+            decided[symbol] = environment.create_unbacked_symint().node.expr
+        hint = None if size.free_symbols & set(decided) else int(size.subs(sizes))
+        return environment.create_symintnode(size.subs(decided), hint=hint)
+
+    def fake(value: Any) -> Any:
+        if not isinstance(value, SymbolicMeta):
+            return value
+        return torch.empty([size if isinstance(size, int) else number(size) for size in value.sizes], dtype=value.dtype)
+
+    with FakeTensorMode(shape_env=environment):
+        fakes = pytree.tree_map(fake, values)
+    args, kwargs = pytree.tree_map_only(sympy.Basic, number, (node.args, dict(node.kwargs)))
+    return fakes, args, kwargs
+
+
+def is_windowed(op: torch._ops.OpOverload) -> bool:
+    """Return whether an operator goes along an axis in steps, so that a few sizes may all give the same."""
+    return any(part in op._opname for part in STEPPING)
+
+
+def check_parts(node: torch.fx.Node, parts: int, axes: SizeDomain, line: str) -> None:
+    """Refuse to cut an axis into as many parts as all runs show, where there are more at other sizes; fewer are an error of the file.
+
+    Raises:
+        NoFallback: it is.
+    """
+    number = _number_of_parts(node)
+    for setting in axes.propose_sizes(number.free_symbols) if isinstance(number, sympy.Basic) else ():
+        there = number.subs(setting)
+        if not there.is_number or there > parts:
+            where, size = axes.format_setting(setting), axes.format_size(there)
+            raise NoFallback(f"{node.target} at {line_in(line)} returns {parts} parts in all runs, but {size} at {where}")
+
+
+def _number_of_parts(node: torch.fx.Node) -> Any:
+    """Into how many parts it cuts an axis, where that follows from the size of the axis; None for other operators."""
+    if node.target not in (aten.unbind.int, aten.split.Tensor):
+        return None
+    given: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))
+    x, *length, axis = given[: 2 if node.target is aten.unbind.int else 3]
+    size = x.meta["val"].sizes[axis]
+    return floor_divide(size + length[0] - 1, length[0]) if length else size
+
+
+def has_symbols(leaves: Sequence[Any]) -> bool:
+    """Return whether a size is among the arguments of a call."""
+    return any(isinstance(leaf, sympy.Basic) for leaf in leaves)

@@ -1,0 +1,1 @@
+"""The ways to capture a model: by tracing runs, or with torch.export."""

@@ -1,0 +1,52 @@
+"""Tests of sizes in installed libraries, which a program of torch.export has one side of: whether it does there what the model does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import islice
+
+import sympy
+from torch.utils import _pytree as pytree
+
+from ..guards.accepted_ranges import lost_by
+from ..guards.dynamic_shapes import OpenGuard, open_guards, shape_environment, symbol_of
+from ..guards.witnesses import witness_sizes
+from ..ir.expressions import evaluate_at
+from ..trace.size_domain import MAX_TRACED_SIZE_WITH_VALUES
+from .eager_comparison import EagerComparison
+
+TRIED = 2  # sizes at which a test comes out the other way
+
+
+def losses_in_libraries(held: EagerComparison, accepted: Sequence[str]) -> Iterator[str]:
+    """Yield the tests of accepted axes for which a program does something else than its model, by their lines.
+
+    Libraries ask `size > 1` where nothing depends on it, so such a test alone is no reason to refuse a model.
+
+    Raises:
+        FrozenDimension: there is such a test of another axis.
+    """
+    differs = cache(lambda sizes: held.differs(dict(sizes)))
+    for test in _open_in_libraries(held):
+        sizes = list(islice(_other_sizes(test), TRIED))
+        if sizes and not any(map(differs, sizes)):
+            continue
+        if not set(test.names) <= set(accepted):
+            raise test.error()
+        yield lost_by(test)
+
+
+def _open_in_libraries(held: EagerComparison) -> Iterator[OpenGuard]:
+    """Yield the tests that come out another way at some size; those in the caller's own code were seen before."""
+    leaves = pytree.tree_leaves(held.given)
+    symbols = [(dim, found) for dim in held.asked if (found := symbol_of(held.program, leaves, dim)) is not None]
+    if (environment := shape_environment(held.program)) is not None:
+        yield from open_guards(environment, symbols, (), libraries=True)
+
+
+def _other_sizes(test: OpenGuard) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yield sizes of axes, by name, at which a test comes out the other way, and which can be run; none where all are larger."""
+    for sizes in witness_sizes(dict(test.dims), test.test):
+        if max(sizes.values()) <= MAX_TRACED_SIZE_WITH_VALUES and evaluate_at(test.test, sizes) != sympy.true:
+            yield tuple((test.dims[symbol].name, size) for symbol, size in sizes.items())

@@ -1,0 +1,1 @@
+"""Structure of a program: joined branches, rolled loops, repeated blocks."""

@@ -1,0 +1,169 @@
+"""Where a tensor comes from at a place of the program: from one call, or from whichever arm of a fork was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeAlias
+
+from .path_events import Use
+from .path_tree import Block, Call, Fork, Stop, Tree
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a call returns, or an input; or a part of it."""
+
+    by: Call | str
+    part: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Phi:
+    """The output of a fork that has this number: another tensor on either side."""
+
+    fork: Fork
+    number: int
+
+
+Value: TypeAlias = "Made | Phi"
+Stops: TypeAlias = tuple[Stop, ...]
+
+
+class Phis:
+    """The tensors that each call of a program takes, and that it returns; forks are told which outputs they have.
+
+    Attributes:
+        leaves: of each call, by place.
+        results: tensors that are returned, by number.
+        missing: places of which the paths do not tell what they take.
+        wanted: forks to flip, and the path to repeat with the flipped decision, to find out.
+    """
+
+    def __init__(self, tree: Tree) -> None:
+        self._tree, self._where = tree, tree.where()
+        self.wanted: set[tuple[Fork, int]] = set()
+        self._writes: dict[tuple[int, int], frozenset[int]] = {}
+        self.leaves: dict[Call, dict[int, Value]] = {}
+        self.results: dict[int, Value] = {}
+        self.missing: list[Call | int] = []
+        for fork in self._forks(tree.root):
+            fork.phis.clear()
+        places = [*self._places(tree.root, ())]
+        for is_last in (False, True):  # what only some paths tell is told by what others say of the same fork
+            self._guesses, self.wanted = is_last, set()
+            self.missing = [place for place, uses, stops in places if not self._resolve_place(place, uses, stops)]
+
+    @cached_property
+    def _returning(self) -> dict[int, list[Any]]:
+        return {path: line.outputs for path, line in self._tree.lines.items()}
+
+    def _forks(self, block: Block) -> Iterator[Fork]:
+        return (item for found in self._tree.blocks(block) for item in found if isinstance(item, Fork))
+
+    def _places(self, block: Block, stops: Stops) -> Iterator[tuple[Any, dict[int, Use], Stops]]:
+        """Yield each use of a tensor: an argument of a call, or a result; the tensor on each path; and the position."""
+        for at, item in enumerate(block):
+            if isinstance(item, Fork):
+                for answer, arm in item.arms.items():
+                    yield from self._places(arm, (*stops, Stop(block, at, answer)))
+                continue
+            events = {path: self._tree.lines[path].events[number] for path, number in item.events.items()}
+            for place, _ in self._tree.event(item).uses:
+                yield (item, place), {path: event.leaves[place] for path, event in events.items()}, (*stops, Stop(block, at))
+        if not stops:
+            for number, results in enumerate(zip(*self._returning.values(), strict=False)):
+                uses = dict(zip(self._returning, results, strict=True))
+                if all(isinstance(use, Use) for use in results):
+                    yield number, uses, (Stop(block, len(block)),)
+
+    def _resolve_place(self, place: Any, uses: Mapping[int, Use], stops: Stops) -> bool:
+        found = self._resolve(uses, stops)
+        if found is None:
+            return False
+        if isinstance(place, int):
+            self.results[place] = found
+        else:
+            self.leaves.setdefault(place[0], {})[place[1]] = found
+        return True
+
+    def definition(self, path: int, use: Use) -> Made:
+        """Return the definition that a path uses there."""
+        return Made(self._where[path, use.source] if isinstance(use.source, int) else use.source, use.part)
+
+    def on(self, value: Value, path: int) -> Made | None:
+        """Return the definition of a tensor on one path; None if the path does not reach the fork."""
+        while isinstance(value, Phi):
+            answer = self._tree.answer(value.fork, path)
+            if answer is None:
+                return None
+            value = [*value.fork.phis][value.number][0 if answer else 1]
+        return value
+
+    def _resolve(self, uses: Mapping[int, Use], stops: Stops) -> Value | None:
+        """What is, at a place, each of these tensors on its path; None if no answers to tests tell them apart."""
+        *around, (block, at, _) = stops
+        definition = {path: self.definition(path, use) for path, use in uses.items()}
+        makers = {found.by for found in definition.values()}
+        for place in reversed(range(at)):
+            item = block[place]
+            if isinstance(item, Call):
+                if item in makers:
+                    return self._only(definition)
+                continue
+            here = (*around, Stop(block, place))
+            is_off_trace = self._is_made_or_written(item, definition)
+            if not is_off_trace and (found := self._resolve(uses, here)) is not None:
+                return found
+            return self._emit_cond(item, uses, here, is_off_trace)
+        return self._resolve(uses, (*around[:-1], around[-1]._replace(arm=None))) if around else self._only(definition)
+
+    @staticmethod
+    def _only(definition: Mapping[int, Made]) -> Made | None:
+        one, *others = dict.fromkeys(definition.values())
+        return None if others else one
+
+    def _emit_cond(self, fork: Fork, uses: Mapping[int, Use], here: Stops, is_off_trace: bool) -> Value | None:
+        *around, (block, at, _) = here
+        ends: dict[bool, Value | None] = {}
+        for answer, arm in fork.arms.items():
+            taken = {path: use for path, use in uses.items() if self._tree.answer(fork, path) is answer}
+            ends[answer] = self._resolve(taken, (*around, Stop(block, at, answer), Stop(arm, len(arm)))) if taken else None
+            if taken and ends[answer] is None:
+                return None
+        if None in ends.values():
+            self.wanted.add((fork, next(iter(uses))))
+            return self._guess(fork, ends)
+        if ends[True] == ends[False] and not is_off_trace:
+            return ends[True]
+        return Phi(fork, fork.phis.setdefault((ends[True], ends[False]), len(fork.phis)))
+
+    def _guess(self, fork: Fork, ends: Mapping[bool, Value | None]) -> Value | None:
+        """The only output that a fork has of what one of its arms makes, where no path tells of the other."""
+        pair = ends[True], ends[False]
+        found = [number for known, number in fork.phis.items() if any(a == b for a, b in zip(pair, known, strict=True))]
+        return Phi(fork, found[0]) if self._guesses and len(found) == 1 else None
+
+    def _is_made_or_written(self, fork: Fork, definition: Mapping[int, Made]) -> bool:
+        """Whether a tensor is made inside a fork, or changed there on any path."""
+        found = set(definition.values())
+        inside = {call for arm in fork.arms.values() for call in self._tree.calls(arm)}
+        pairs = ((one, path) for one in found for path in self._tree.lines)
+        return not inside.isdisjoint(one.by for one in found) or any(self._is_written(fork, *pair) for pair in pairs)
+
+    def _is_written(self, fork: Fork, definition: Made, path: int) -> bool:
+        """Whether a path writes inside a fork into the memory of a tensor, where it has that tensor."""
+        line, written = self._tree.lines[path], self._find_written_memory(fork, path)
+        source = definition.by.events.get(path) if isinstance(definition.by, Call) else definition.by
+        if not written or source is None or (isinstance(source, str) and source not in line.inputs):
+            return False
+        return line.memory(Use(source, definition.part)) in written
+
+    def _find_written_memory(self, fork: Fork, path: int) -> frozenset[int]:
+        """The memory that a path writes into inside a fork."""
+        if (id(fork), path) not in self._writes:
+            events = self._tree.lines[path].events
+            calls = (call for arm in fork.arms.values() for call in self._tree.calls(arm) if path in call.events)
+            self._writes[id(fork), path] = frozenset().union(*(events[call.events[path]].writes for call in calls))
+        return self._writes[id(fork), path]

@@ -1,0 +1,126 @@
+"""A graph of the joined program, the root or one side of a `cond`, which reads what stands around it through placeholders."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..ir.captured_program import SymbolicMeta
+from ..lower.aliasing import written_arguments
+from ..trace.refusal import TraceUnsupported
+from ..trace.source_location import line_in
+
+Node = torch.fx.Node
+
+
+class SubgraphKey:
+    """A graph that an operator takes, of a function or of the turn of a loop: it is another one that makes the same calls."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SubgraphKey) and _calls(self.module) == _calls(other.module)
+
+
+def _calls(module: nn.Module) -> list[Any]:
+    """What a graph says of each node, and the graphs inside it."""
+    assert isinstance(module, torch.fx.GraphModule)
+    told = [(node.op, node.name, node.target, str(node.args), str(node.kwargs), _describe_outputs(node)) for node in module.graph.nodes]
+    return [*told, *(_calls(part) for part in module.children())]
+
+
+def _describe_outputs(node: Node) -> list[Any]:
+    """The dtype and the sizes of what a node returns."""
+    return [(part.dtype, part.sizes) for part in pytree.tree_leaves(node.meta.get("val")) if isinstance(part, SymbolicMeta)]
+
+
+class Scope:
+    """One graph, and the one around it."""
+
+    def __init__(self, around: Scope | None = None) -> None:
+        self.graph = torch.fx.Graph()
+        self.around = around
+        self.modules = nn.Module()
+        self.inside: dict[Node, Node] = {}  # of the graph around, and the placeholder here
+        self._parts: dict[tuple[Node, Any], Node] = {}
+
+    def here(self, node: Node) -> Node:
+        """Return what is this node in this graph."""
+        if self.around is None or node.graph is self.graph:
+            return node
+        outer = self.around.here(node)
+        if outer not in self.inside:
+            with self.graph.inserting_after():
+                placeholder = self.graph.placeholder(outer.name)
+            placeholder.meta.update(outer.meta)
+            self.inside[outer] = placeholder
+        return self.inside[outer]
+
+    def map_argument(self, leaf: Any) -> Any:
+        """Return what is this argument of a call in this graph."""
+        if isinstance(leaf, SubgraphKey):
+            name = f"inner_{len(list(self.modules.children()))}"
+            self.modules.add_module(name, leaf.module)
+            return self.graph.get_attr(name)
+        return self.here(leaf) if isinstance(leaf, Node) else leaf
+
+    def part(self, whole: Node, key: Any, made: Node, value: Any) -> Node:
+        """Return a part of several results, read where these were made."""
+        if whole.graph is not self.graph:
+            assert self.around is not None
+            return self.around.part(whole, key, made, value)
+        if (whole, key) not in self._parts:
+            with self.graph.inserting_after(whole):
+                part = self.graph.call_function(operator.getitem, (whole, key))
+            part.meta.update(made.meta, val=value)
+            self._parts[whole, key] = part
+        return self._parts[whole, key]
+
+    def close_over(self, outer: Sequence[Node], results: Sequence[Node]) -> torch.fx.GraphModule:
+        """Return the finished side, whose inputs are these nodes of the graph around.
+
+        Raises:
+            TraceUnsupported: it writes into memory that two of its inputs show, which would be two in a file.
+        """
+        placeholders = [self.here(node) for node in outer]
+        for placeholder in reversed(placeholders):
+            self.graph._root.append(placeholder)
+        self._check_writes(placeholders)
+        return self.finish(results)
+
+    def finish(self, results: Sequence[Any]) -> torch.fx.GraphModule:
+        """Return the graph, which returns these."""
+        self.graph.output(tuple(results))
+        self.graph.eliminate_dead_code(is_wanted)
+        return torch.fx.GraphModule(self.modules, self.graph)
+
+    def _check_writes(self, placeholders: Sequence[Node]) -> None:
+        shown = [node.meta["val"].memory for node in placeholders]
+        for node in written_in(self.graph, self.modules):
+            for changed in written_arguments(node):
+                if isinstance(changed.meta["val"], SymbolicMeta) and shown.count(changed.meta["val"].memory) > 1:
+                    line = line_in(node.meta["stack_trace"])
+                    raise TraceUnsupported(
+                        f"a branch writes at {line} into memory that was created before the condition, and also reads a view of it"
+                    )
+
+
+def is_wanted(node: Node) -> bool:
+    """Return whether a call counts also where nobody takes its result: a number or a size that values decide is known by its name alone."""
+    return node.is_impure() or bool(node.meta.get("unbacked_bindings"))
+
+
+def written_in(graph: torch.fx.Graph, modules: nn.Module) -> Iterator[Node]:
+    """Yield the calls that write, those of sides inside among them."""
+    yield from (node for node in graph.nodes if node.op == "call_function" and written_arguments(node))
+    for module in modules.children():
+        if isinstance(module, torch.fx.GraphModule):
+            yield from written_in(module.graph, module)

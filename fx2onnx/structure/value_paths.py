@@ -1,0 +1,248 @@
+"""The paths of a module: one as its values say, and one more for each test that it makes, where paths join again behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+
+from ..trace.events import alike
+from ..trace.refusal import TraceUnsupported
+from .path_combinations import ALL, covering
+from .path_events import PathEvents, Use
+from .path_insertion import Insertion
+from .path_tree import Block, Call, Fork, Tree
+from .paths_of_values import BRANCHES, MOST_ENDED, Path, every_path, refusal_of_paths, test_lines
+from .phi import Made, Phis
+from .stale_reads import first_stale
+
+Run = Callable[[Sequence[bool]], Path]
+Probe = Callable[[Sequence[bool], Path], "Path | None"]  # one run, as a path; where that tells it
+ROUNDS = 3  # of combinations, while those of one tell more than was known
+MOST_WANTED = 32  # times that paths are run because others do not tell enough
+REALIGNED = 3  # runs until the tests behind an arm are answered as they were behind the other
+
+
+class NotJoined(TraceUnsupported):
+    """A combination of decisions leads to other calls than those of the single decisions tell."""
+
+
+def paths_of_values(run: Run, probe: Probe) -> list[Path]:
+    """Return enough paths to know what a module does for any decisions of its data-dependent tests.
+
+    Args:
+        run: returns the path whose first answers are these.
+        probe: returns a path with these answers, of one run alone, that is like another one.
+
+    Raises:
+        TraceUnsupported: there are too many. Whatever a run raises.
+    """
+    known: dict[tuple[bool, ...], Path] = {}
+
+    def remembered(given: Sequence[bool]) -> Path:
+        if tuple(given) not in known:
+            path = run(given)
+            known[tuple(given)] = known[path.answers] = path
+        return known[tuple(given)]
+
+    try:
+        return Exploration(remembered, probe).paths()
+    except NotJoined:
+        return every_path(remembered)
+
+
+class Exploration:
+    """Flips each test of a module once, and compares some combinations of decisions with the program that results."""
+
+    def __init__(self, run: Run, probe: Probe) -> None:
+        self._run, self._probe, self._tree = run, probe, Tree()
+        self._paths: list[Path] = []
+        self._ended: dict[tuple[bool, ...], Path] = {}
+        self._constants: dict[str, torch.Tensor] = {}
+
+    def paths(self) -> list[Path]:
+        """Return the paths, those that raise among them.
+
+        Raises:
+            NotJoined: the paths do not tell what others do. TraceUnsupported: there are too many.
+        """
+        first = self._alive(())
+        if first is None:
+            return [*self._ended.values()]
+        self._insert(first)
+        while True:
+            self._flip_all()
+            phis = self._check_combinations()
+            if (stale := first_stale(self._tree, phis)) is None:
+                return [*self._paths, *self._ended.values()]
+            self._tree.widen(*stale)
+            for number in sorted(self._tree.find_probed_paths()):
+                self._insert(self._run_with_answers(self._paths[number].answers))
+
+    def _flip_all(self) -> None:
+        """Answer each test both ways.
+
+        Raises:
+            TraceUnsupported: there are too many ways through the program.
+        """
+        while (test := next((test for test in self._last_first() if not test.is_closed), None)) is not None:
+            self._flip(test)
+            if self._tree.width() > BRANCHES:
+                raise refusal_of_paths([*self._paths, *self._ended.values()], sum(1 for _ in self._last_first()))
+
+    def _last_first(self) -> list[Call]:
+        return [*self._tree.one_sided()][::-1]
+
+    def _insert(self, path: Path) -> bool:
+        self._paths.append(path)
+        return Insertion(self._tree).insert(len(self._paths) - 1, PathEvents(path, self._constants))
+
+    def _flip(self, test: Call) -> None:
+        """Answer a test the other way."""
+        line, number = self._tree.lines[test.chosen], test.events[test.chosen]
+        before = line.answers_before(number)
+        flipped = (*before, not line.events[number].answer)
+        found = self._alive(flipped, line.path)
+        test.is_closed = found is None
+        if found is not None and not self._insert(found):
+            raise NotJoined("a test of a value has one side only")
+
+    def _alive(self, given: tuple[bool, ...], like: Path | None = None) -> Path | None:
+        """Return a path with these first answers that does not raise, further ones as another path has them; None if all of them raise."""
+        path = self._run_with_answers(given)
+        if like is not None:
+            path = self._realign_answers(path, like, len(given))
+        if path.exception is None:
+            return path
+        self._ended[path.answers] = path
+        if len(self._ended) > MOST_ENDED:
+            raise refusal_of_paths([*self._paths, *self._ended.values()], 1)
+        others = ((*path.answers[:place], not path.answers[place]) for place in reversed(range(len(given), len(path.answers))))
+        return next((found for other in others if (found := self._alive(other)) is not None), None)
+
+    def _run_with_answers(self, given: tuple[bool, ...], least: int | None = None) -> Path:
+        path = self._run(given)
+        least = len(given) if least is None else least
+        if path.answers[:least] != given[:least]:
+            raise TraceUnsupported(
+                f"two runs of the model evaluate different conditions on values: {', '.join(dict.fromkeys(test_lines(path)))}"
+            )
+        return path
+
+    def _realign_answers(self, path: Path, like: Path, least: int) -> Path:
+        """Return the path whose last tests, which another path makes as well, are answered as there."""
+        wanted = test_lines(like)[least:]
+        for _ in range(REALIGNED):
+            shared = _shared_from_the_end(test_lines(path)[least:], wanted)
+            answers = (*path.answers[: len(path.answers) - shared], *like.answers[len(like.answers) - shared :])
+            if answers == path.answers:
+                break
+            path = self._run_with_answers(answers, least)
+        return path
+
+    def _check_combinations(self) -> Phis:
+        """Run some combinations of answers, and return what all paths tell.
+
+        Raises:
+            NotJoined: they make other calls than those that are known, or different ones in every round.
+        """
+        for number in range(ROUNDS):
+            phis = self._resolve_phis()
+            forks = dict(self._forks(self._tree.root, {}))
+            places = {fork: place for place, fork in enumerate(forks)}
+            needs = [{places[other]: answer for other, answer in around.items()} for around in forks.values()]
+            if not sum([self._adds(phis, dict(zip(forks, row, strict=True))) for row in covering(needs, number)]):
+                return self._resolve_phis()
+        if len(forks) > ALL:
+            raise NotJoined("combinations of answers tell more each time")
+        return self._resolve_phis()
+
+    def _resolve_phis(self) -> Phis:
+        """What the paths tell of where tensors come from, with those run that are missing for it.
+
+        Raises:
+            NotJoined: that does not end.
+        """
+        for _ in range(MOST_WANTED):
+            phis, before = Phis(self._tree), len(self._paths)
+            for fork, path in phis.wanted:
+                self._adds(phis, self._other_way(fork, path))
+            if len(self._paths) == before:
+                break
+        if not phis.missing:
+            return phis
+        raise NotJoined("the answers to tests do not tell where a tensor comes from")
+
+    def _other_way(self, fork: Fork, path: int) -> dict[Fork, bool]:
+        """The decisions of a path, but for one."""
+        decisions: dict[Fork, bool] = {}
+        for other, _ in self._forks(self._tree.root, {}):
+            answers = (self._tree.answer(other, number) for number in (path, *self._tree.lines))
+            decisions[other] = next(answer for answer in answers if answer is not None)
+        return {**decisions, fork: not decisions[fork]}
+
+    def _forks(self, block: Block, around: dict[Fork, bool]) -> Iterator[tuple[Fork, dict[Fork, bool]]]:
+        """Yield the forks, and how those around each are decided."""
+        for item in block:
+            if isinstance(item, Fork):
+                yield item, around
+                for answer, arm in item.arms.items():
+                    yield from self._forks(arm, {**around, item: answer})
+
+    def _adds(self, phis: Phis, decisions: dict[Fork, bool]) -> bool:
+        """Run a combination of decisions, unless it was run; return whether the result was unknown before."""
+        answers = self._answers(decisions, self._tree.root)
+        if any(path.answers == answers for path in self._paths):
+            return False
+        path = self._probe(answers, self._paths[0])
+        if (
+            path is None
+            or path.answers != answers
+            or not Insertion(self._tree).follows(len(self._paths), PathEvents(path, self._constants))
+        ):
+            path = self._run_with_answers(answers)
+        if path.exception is not None or path.answers != answers or self._insert(path):
+            raise NotJoined("a combination of answers leads to other calls")
+        return not self._is_as_known(phis, len(self._paths) - 1)
+
+    def _answers(self, decisions: dict[Fork, bool], block: Block) -> tuple[bool, ...]:
+        """The answers of a path that decides the forks so."""
+        return tuple(self._yield_answers(decisions, block))
+
+    def _yield_answers(self, decisions: dict[Fork, bool], block: Block) -> Iterator[bool]:
+        for at, item in enumerate(block):
+            if isinstance(item, Fork):
+                yield decisions[item]
+                yield from self._yield_answers(decisions, item.arms[decisions[item]])
+            elif self._tree.is_branch(item) and not self._tree.is_forked(block, at):
+                answer = self._tree.event(item).answer
+                assert answer is not None
+                yield answer
+
+    def _is_as_known(self, phis: Phis, path: int) -> bool:
+        """Whether the tensors that a path uses are those that the program predicts."""
+        line = self._tree.lines[path]
+        first = self._tree.lines[0]
+        if not all(isinstance(one, Use) or alike(one, other) for one, other in zip(first.outputs, line.outputs, strict=False)):
+            raise NotJoined("a combination of answers returns another constant")
+        where = self._tree.where()
+        for number, event in enumerate(line.events):
+            values = phis.leaves.get(where[path, number], {})
+            for at, use in event.uses:
+                if at not in values or phis.on(values[at], path) != self._find_definition(where, path, use):
+                    return False
+        results = ((number, use) for number, use in enumerate(line.outputs) if isinstance(use, Use))
+        return all(
+            number in phis.results and phis.on(phis.results[number], path) == self._find_definition(where, path, use)
+            for number, use in results
+        )
+
+    @staticmethod
+    def _find_definition(where: dict[tuple[int, int], Call], path: int, use: Use) -> Made:
+        return Made(where[path, use.source] if isinstance(use.source, int) else use.source, use.part)
+
+
+def _shared_from_the_end(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many of their last lines two paths share."""
+    pairs = zip(reversed(one), reversed(other), strict=False)
+    return next((number for number, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(one), len(other)))

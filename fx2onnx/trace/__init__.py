@@ -1,0 +1,1 @@
+"""Run a model once and record each call of an operator as an event."""

@@ -1,0 +1,47 @@
+"""What runs can be given: tensors whose axes move, and what is plainly no tensor and becomes a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from numbers import Number
+from typing import Any
+
+import torch
+from torch import nn
+from torch.export import Dim
+from torch.utils import _pytree as pytree
+
+from ..guards.dims import is_hint
+from .refusal import TraceUnsupported
+
+PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, slice, range, Enum, nn.Module)
+TAKEN = (torch.Tensor, Number, str, type(None), *PLAIN)  # in anything else may be tensors, which would become constants
+
+
+def check_arguments(leaves: Sequence[Any], numbers: Sequence[str], dynamic_shapes: Any) -> None:
+    """Refuse arguments that a run cannot have, or of which it would not show what moves.
+
+    Args:
+        leaves: the arguments, taken apart.
+        numbers: those of them that are numbers, and asked to move.
+
+    Raises:
+        TraceUnsupported: there is one.
+    """
+    if numbers:
+        raise TraceUnsupported(f"{', '.join(numbers)}: a dynamic number as an input is supported only by torch.export")
+    if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):
+        raise TraceUnsupported("Dim.AUTO is supported only by torch.export, which decides what axes are dynamic")
+    if odd := [leaf.layout for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided]:
+        raise TraceUnsupported(f"an argument is a tensor of layout {odd[0]}; only strided tensors are supported")
+    if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_taken(leaf)]:
+        raise TraceUnsupported(f"an argument is a {unknown[0]}, which is not registered as a pytree")
+
+
+def _is_taken(leaf: Any) -> bool:
+    """Whether a leaf is a tensor, or plainly none."""
+    parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) and not isinstance(leaf, type) else []
+    settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, TAKEN) for part in parts)
+    return isinstance(leaf, TAKEN) or settings

@@ -1,0 +1,70 @@
+"""`associative_scan` as the scan that it is: from left to right, where torch halves the length as often as it is long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import getclosurevars
+from typing import Any
+
+import torch
+from torch._higher_order_ops.associative_scan import generic_associative_scan, wrap_combine_fn_flat
+from torch._ops import mode_stack_state_for_pre_dispatch
+from torch._subclasses import FakeTensor
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..patches.operator_dispatch import PLACE
+from ..patches.registry import register_patch
+
+Function = Callable[..., Any]
+Tensors = Sequence[torch.Tensor]
+CLOSE = {"rtol": 1e-3, "atol": 1e-5}
+
+
+def scan_left_to_right(operator: Function, leaves: Tensors, dim: int = 0, additional_inputs: Tensors = ()) -> list[torch.Tensor]:
+    """Return what `generic_associative_scan` returns, by one call of `scan` along the first axis.
+
+    Raises:
+        TraceUnsupported: the function is not associative, so that the order of torch decides what comes out.
+    """
+    given = operator.keywords  # type: ignore[attr-defined]  # a partial of torch's, whose function it has mapped over rows
+    flat = partial(wrap_combine_fn_flat, **(given | {"combine_fn": getclosurevars(given["combine_fn"]).nonlocals["func"]}))
+
+    def combine(*operands: torch.Tensor) -> list[torch.Tensor]:
+        return pytree.tree_leaves(flat(*operands))
+
+    _check_associative(operator, combine, leaves)
+    count = len(leaves)
+
+    def turn(*operands: torch.Tensor) -> list[torch.Tensor]:
+        state, row, later = operands[:count], operands[count : 2 * count], operands[2 * count]
+        made = [torch.where(later, new, first) for new, first in zip(combine(*state, *row), row, strict=True)]
+        return [*made, *(value.clone() for value in made)]
+
+    later = torch.arange(leaves[0].shape[0], device=leaves[0].device) > 0
+    made = torch.ops.higher_order.scan(turn, [leaf[0].clone() for leaf in leaves], [*leaves, later], ())
+    return list(made[count:])
+
+
+@register_patch(
+    "associative",
+    "torch._higher_order_ops.associative_scan.generic_associative_scan",
+    reason="torch halves the length as often as it is long, so the calls depend on a dynamic length",
+)
+def _scan_in_order(original: Function) -> Function:
+    return scan_left_to_right
+
+
+def _check_associative(operator: Function, combine: Function, leaves: Tensors) -> None:
+    tracer: Any = mode_stack_state_for_pre_dispatch().get(PLACE)
+    if any(isinstance(leaf, FakeTensor) for leaf in leaves):
+        raise tracer.refusal("the function of associative_scan cannot be checked without tensor values,")
+    with torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes():
+        halved = generic_associative_scan(operator, list(leaves))
+        state = [leaf[0] for leaf in leaves]
+        for number in range(1, len(leaves[0])):
+            state = combine(*state, *(leaf[number] for leaf in leaves))
+        is_alike = all(torch.allclose(one[-1], other, **CLOSE, equal_nan=True) for one, other in zip(halved, state, strict=True))
+    if not is_alike:
+        raise tracer.refusal("the function of associative_scan is not associative, so its result depends on the order of evaluation,")

@@ -1,0 +1,210 @@
+"""How much the runs of a capture multiply: beyond a limit they go on without values, on sizes alone, and cost what calling takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cached_property
+from itertools import zip_longest
+from math import prod
+from typing import Any, NamedTuple, NoReturn
+
+import torch
+from torch._subclasses import FakeTensor, FakeTensorMode
+
+from .events import Spec, unflatten_arguments
+from .refusal import NeedsRealValues
+
+aten = torch.ops.aten
+MAX_FLOPS = 500_000_000  # products in all runs of a capture: some hundredths of a second of one core
+LARGE_INPUT = 1_000_000  # elements of an argument: a cache of a model that listens, of which every run makes another
+LARGE = 16_000_000  # elements of a result: a mask of 4,000 places by 4,000, which a run keeps with all others of its kind
+BUDGET: ContextVar[ComputeBudget | None] = ContextVar("work", default=None)
+
+
+class Call(NamedTuple):
+    """A call of an operator on tensors some of which have no values, and what it gave."""
+
+    func: Any
+    leaves: list[Any]
+    spec: Spec
+    result: Any
+
+
+class ComputeBudget:
+    """What runs may multiply; or runs in which a layer that multiplies gives tensors without values, and so does what takes one.
+
+    Args:
+        left: how many numbers may still be multiplied, where runs have values.
+    """
+
+    def __init__(self, left: int | None) -> None:
+        self._left = left
+        self._copies: dict[int, tuple[torch.Tensor, FakeTensor]] = {}
+        self._calls: list[Call] | None = None
+
+    @cached_property
+    def _mode(self) -> FakeTensorMode:
+        return FakeTensorMode()
+
+    @property
+    def has_values(self) -> bool:
+        """Whether all tensors have values."""
+        return self._left is not None
+
+    def done(self, products: int) -> None:
+        """Count what is about to be multiplied.
+
+        Raises:
+            NeedsRealValues: nothing may be, any more.
+        """
+        if self._left is not None:
+            self._left -= products
+            if self._left < 0:
+                raise NeedsRealValues(f"the runs need more than {MAX_FLOPS:,} multiplications")
+
+    def check_inputs(self, elements: Iterable[int]) -> None:
+        """Refuse to go on with values where the arguments of a run are large together. Raises NeedsRealValues."""
+        if sum(elements) > LARGE:
+            raise NeedsRealValues(f"the arguments of a run have more than {LARGE:,} elements")
+
+    def leaves_out_input(self, tensor: torch.Tensor, elements: int) -> bool:
+        """Return whether a run without values leaves out those of an argument."""
+        return not self.has_values and elements > LARGE_INPUT and tensor.is_floating_point() and tensor.layout is torch.strided
+
+    def will_be_large(self, func: Any, leaves: Sequence[Any]) -> bool:
+        """Return whether what a call gives, element by element, is too large to be made."""
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        if not tensors or not (torch.Tag.pointwise in func.tags or func in BY_ELEMENT):
+            return False
+        axes = zip_longest(*(reversed(tensor.shape) for tensor in tensors), fillvalue=1)
+        return prod(map(max, axes)) > LARGE
+
+    def is_large(self, func: Any, result: Any) -> bool:
+        """Return whether what a call gave is too large to be kept; what may be a view of another tensor never is."""
+        if isinstance(result, torch.Tensor):
+            return result.numel() > LARGE and func._schema.returns[0].alias_info is None
+        return isinstance(result, (tuple, list)) and any(self.is_large(func, part) for part in result)
+
+    def refuse_large(self) -> NoReturn:
+        """Refuse to go on with values. Raises NeedsRealValues."""
+        raise NeedsRealValues(f"a run creates a tensor of more than {LARGE:,} elements")
+
+    def leaves_out(self, func: Any, leaves: list[Any]) -> bool:
+        """Return whether a run without values leaves those out that a call of an operator gives."""
+        return func in PRODUCTS or any(isinstance(leaf, FakeTensor) for leaf in leaves) or self.will_be_large(func, leaves)
+
+    def copy_of(self, tensor: torch.Tensor) -> FakeTensor:
+        """Return a tensor without values, as large as this one and laid out as it is, in memory of its own."""
+        known = self._copies.get(id(tensor))
+        if known is None:
+            known = self._copies[id(tensor)] = tensor, self._empty(tensor)
+        return known[1]
+
+    def like(self, result: Any) -> Any:
+        """Return a number as it is, and of a tensor one without values."""
+        return self._empty(result) if isinstance(result, torch.Tensor) else result
+
+    def empty(self, like: torch.Tensor, shape: Sequence[int]) -> FakeTensor:
+        """Return a tensor of this shape without values, its axes laid out in the order of another's."""
+        strides = like.stride()
+        order = sorted(range(like.dim()), key=lambda axis: (-strides[axis], axis))
+        made = torch.empty_permuted(shape, order, dtype=like.dtype, device="meta")
+        return FakeTensor(self._mode, made, like.device)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Let containers of arguments, as caches are, put tensors with values beside those without while they are made."""
+        self._mode.allow_non_fake_inputs = True
+        try:
+            yield
+        finally:
+            self._mode.allow_non_fake_inputs = False
+
+    @contextmanager
+    def noting(self) -> Iterator[list[Call]]:
+        """Note, while it lasts, the calls on tensors without values."""
+        calls: list[Call] = []
+        self._calls = calls
+        try:
+            yield calls
+        finally:
+            self._calls = None
+
+    def record_call(self, func: Any, leaves: list[Any], spec: Spec, result: Any) -> Any:
+        """Note a call with the arguments that were given, and return its result."""
+        if self._calls is not None:
+            self._calls.append(Call(func, leaves, spec, result))
+        return result
+
+    def _empty(self, like: torch.Tensor) -> FakeTensor:
+        made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)
+        return FakeTensor(self._mode, made, like.device)
+
+    def call_fake(self, func: Any, leaves: list[Any], spec: Spec) -> Any:
+        """Make a call of an operator on tensors without values."""
+        args, kwargs = unflatten_arguments(leaves, spec)
+        with self._mode:
+            return aten.clone.default(args[0]) if _is_laid_out_as_taken(func, args, kwargs) else func(*args, **kwargs)
+
+
+@contextmanager
+def runs_of(left: int | None) -> Iterator[None]:
+    """Let the runs of a capture multiply, while it lasts, so many numbers in all, or run without values."""
+    token = BUDGET.set(ComputeBudget(left))
+    try:
+        yield
+    finally:
+        BUDGET.reset(token)
+
+
+def flops_of(func: Any, args: tuple[Any, ...]) -> int:
+    """Return about how many products a call of a linear layer, a convolution, or of attention will take; 0 of any other."""
+    counted = PRODUCTS.get(func)
+    return counted(*args) if counted is not None else 0
+
+
+def _count_linear_flops(x: torch.Tensor, weight: torch.Tensor, *_: Any) -> int:
+    return x.numel() * (weight.shape[0] if weight.dim() > 1 else 1)
+
+
+def _count_matmul_flops(a: torch.Tensor, b: torch.Tensor, *_: Any) -> int:
+    return a.numel() * (b.shape[-1] if b.dim() > 1 else 1)
+
+
+def _count_addmm_flops(_: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *__: Any) -> int:
+    return _count_matmul_flops(a, b)
+
+
+def _count_convolution_flops(x: torch.Tensor, weight: torch.Tensor, bias: Any = None, stride: Any = 1, *_: Any) -> int:
+    """Each weight once for every window, of which there are about as many as places in a channel, by the strides."""
+    axes = weight.dim() - 2
+    strides = [stride] * axes if isinstance(stride, int) else [*stride] * (axes // len(stride))
+    windows = prod(x.shape[-axes:]) // prod(strides) * (x.shape[0] if x.dim() == weight.dim() else 1)
+    return windows * weight.numel()
+
+
+def _count_attention_flops(query: torch.Tensor, key: torch.Tensor, *_: Any) -> int:
+    return 2 * query.numel() * key.shape[-2]
+
+
+def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a result is known to look as what is taken does, which torch takes a millisecond to say of a batch norm."""
+    if func not in LAID_OUT_AS_TAKEN or kwargs or not args[0].is_contiguous() or not args[0].is_floating_point():
+        return False
+    return func is not aten.batch_norm.default or not args[5]
+
+
+BY_ELEMENT = (
+    *(aten.__and__.Tensor, aten.__or__.Tensor, aten.masked_fill.Tensor, aten.where.ScalarOther, aten.where.ScalarSelf),
+)  # torch does not say so of these
+LAID_OUT_AS_TAKEN = (aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default)
+PRODUCTS: Mapping[Any, Callable[..., int]] = {
+    aten.linear.default: _count_linear_flops,
+    **dict.fromkeys((aten.matmul.default, aten.mm.default, aten.bmm.default), _count_matmul_flops),
+    **dict.fromkeys((aten.addmm.default, aten.baddbmm.default), _count_addmm_flops),
+    **dict.fromkeys((aten.conv1d.default, aten.conv2d.default, aten.conv3d.default), _count_convolution_flops),
+    **dict.fromkeys((aten.conv1d.padding, aten.conv2d.padding, aten.conv3d.padding), _count_convolution_flops),
+    aten.scaled_dot_product_attention.default: _count_attention_flops,
+}

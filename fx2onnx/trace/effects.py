@@ -1,0 +1,107 @@
+"""What a call of an operator reads into Python, decides by values, and changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils import _pytree as pytree
+
+from ..lower.aliasing import HIDDEN_WRITES
+from .events import plain
+
+aten = torch.ops.aten
+VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
+INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
+COUNTING = {  # whose results are as long as values say, of which torch has no tag
+    aten.where.default,
+    aten.nonzero_numpy.default,
+    aten.repeat_interleave.self_Tensor,
+    aten.tensor_split.tensor_indices_or_sections,
+    aten._pack_padded_sequence.default,
+}
+RAGGED = {aten._pack_padded_sequence.default}  # of which nothing is known but what it holds
+UNCHECKED = {aten.lu_unpack.default}  # their kernels write beyond their memory where sizes do not belong together, as at another size
+GIVES_WHAT_IT_TAKES = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
+TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
+RESIZING = (
+    *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
+    *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
+)
+
+
+@cache
+def is_harmless(func: torch._ops.OpOverload) -> bool:
+    """Return whether no call of an operator reads values into Python, gives a size that they decide, or changes anything."""
+    tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+    if func in COUNTING or func in UNCHECKED:
+        return False
+    return func not in VALUES_READ and tags.isdisjoint(func.tags) and func not in HIDDEN_WRITES and not func._schema.is_mutable
+
+
+@cache
+def is_inplace_view(func: torch._ops.OpOverload) -> bool:
+    """Return whether a call changes the sizes or the place of a tensor, not what it holds."""
+    return torch.Tag.inplace_view in func.tags and func is not aten.detach_.default
+
+
+@cache
+def view_instead_of(func: torch._ops.OpOverload) -> torch._ops.OpOverload | None:
+    """Return the operator that makes the view which a call of this one makes of a tensor itself: `t` for `t_`; None for most."""
+    if not is_inplace_view(func):
+        return None
+    plain = getattr(aten, func._opname.removesuffix("_"), None)
+    view = getattr(plain, "int" if func is aten.transpose_.default else func._overloadname, None)
+    return view if view is not None and view._schema.arguments[0].alias_info is not None else None
+
+
+@cache
+def is_random(func: torch._ops.OpOverload) -> bool:
+    """Return whether an operator draws random numbers."""
+    return torch.Tag.nondeterministic_seeded in func.tags
+
+
+def replace_lift_fresh(func: Any) -> Any:
+    """Return the operator for a call of this one: what `torch.tensor` makes is a copy of a constant, which the model may change."""
+    return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
+
+
+def is_identity(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Return whether a call gives back the tensor that it takes, as a dropout does outside of training: a copy in torch's own tracing."""
+    return func in GIVES_WHAT_IT_TAKES and len(args) == 3 and (not args[2] or args[1] == 0)
+
+
+def has_dynamic_output_shape(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Return whether values decide how large what this call returns is."""
+    if torch.Tag.dynamic_output_shape in func.tags:
+        return not _is_plain_index(func, args) and not _has_classes(func, args)
+    return func in COUNTING and kwargs.get("output_size") is None
+
+
+def _is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a call indexes by positions, not by masks, whose results are as long as they have true elements."""
+    return func in INDEXING and not any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
+
+
+def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether a call of `one_hot` is told how many classes there are, instead of counting them."""
+    return func is aten.one_hot.default and len(args) > 1 and plain(args[1]) > 0
+
+
+def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+    """Yield the tensors that a call changes."""
+    if func in HIDDEN_WRITES and args[TRAINING]:
+        yield from (args[i] for i in HIDDEN_WRITES[func] if args[i] is not None)
+    if not func._schema.is_mutable or torch.Tag.inplace_view in func.tags:
+        return
+    for position, declared in enumerate(func._schema.arguments):
+        if declared.alias_info is not None and declared.alias_info.is_write:
+            given = args[position] if position < len(args) else kwargs.get(declared.name)
+            yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
+
+
+def sizes_written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[torch.Size, ...]:
+    """Return the sizes of the tensors that a call writes; those of an `out` that torch resizes are others afterwards."""
+    return () if is_harmless(func) or is_inplace_view(func) else tuple(tensor.shape for tensor in written(func, args, kwargs))

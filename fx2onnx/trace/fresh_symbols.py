@@ -1,0 +1,139 @@
+"""Sizes and numbers that values decide: a fresh symbol each, u0, u1, ..., which has a number of its own in each run."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import sympy
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from ..guards.decisions import MOST, Range
+from .events import OpEvent, TensorMeta, Trace
+from .path_decisions import BRANCH
+from .source_location import CodeLocation
+
+BINDINGS = "unbacked_bindings"  # in the `meta` of a node, as torch.export has it: the symbols that it gives, and where
+
+
+class Origin(NamedTuple):
+    """Where a symbol comes from: the answers to tests of values before, the number of the call, its operator, a result and an axis."""
+
+    answers: tuple[bool, ...]
+    call: int
+    op: Any
+    part: int = 0
+    axis: int | None = None  # None of a number that is read from a tensor
+
+
+@dataclass
+class FreshSymbols:
+    """The symbols of all runs of a model: what comes from one place has one symbol in every capture of it.
+
+    To torch a symbol whose name begins with a u has no number, so the names begin with an underscore where torch sees them.
+
+    Attributes:
+        origins: where each comes from.
+        lines: of the model's code that makes it.
+        places: of each symbol, the results and the axes that have it.
+        read: the places at which an integer is read from a tensor that is a size.
+    """
+
+    origins: dict[sympy.Symbol, Origin] = field(default_factory=dict)
+    lines: dict[sympy.Symbol, str] = field(default_factory=dict)
+    read: set[CodeLocation] = field(default_factory=set)
+    places: dict[sympy.Symbol, dict[tuple[int, int | None], None]] = field(default_factory=dict)
+    _symbols: dict[Origin, sympy.Symbol] = field(default_factory=dict)
+
+    def of(self, origin: Origin, line: str) -> sympy.Symbol:
+        """Return the symbol that comes from here: a size is never negative, a number may be."""
+        if origin not in self._symbols:
+            is_size = True if origin.axis is not None else None
+            symbol = self._symbols[origin] = sympy.Symbol(f"_u{len(self._symbols)}", integer=True, nonnegative=is_size)
+            self.origins[symbol], self.lines[symbol] = origin, line
+            self.places[symbol] = {(origin.part, origin.axis): None}
+        return self._symbols[origin]
+
+    @property
+    def names(self) -> dict[sympy.Symbol, str]:
+        """What the symbols are called."""
+        return {symbol: str(symbol).removeprefix("_") for symbol in self.origins}
+
+    def range_of(self, symbol: sympy.Symbol) -> Range:
+        """Return the numbers that a symbol may be."""
+        return (0 if symbol.is_nonnegative else -MOST), MOST
+
+    def among(self, told: Any) -> set[sympy.Symbol]:
+        """Return the symbols of an expression that values decide."""
+        return {symbol for symbol in told.free_symbols if symbol in self.origins} if isinstance(told, sympy.Basic) else set()
+
+    def satisfies(self, test: sympy.Basic, found: Trace, setting: Mapping[sympy.Symbol, int]) -> bool:
+        """Return whether a test holds in a run; one of a symbol of other answers says nothing of it."""
+        numbers = {symbol: self._number_in(found, self.origins[symbol]) for symbol in self.among(test)}
+        if any(number is None for number in numbers.values()):
+            return True
+        return bool(test.subs({**setting, **numbers}) == sympy.true)
+
+    def numbers_in(self, found: Trace) -> dict[sympy.Symbol, int]:
+        """Return the number that each symbol has in a run in which it has one."""
+        numbers = ((symbol, self._number_in(found, origin)) for symbol, origin in self.origins.items())
+        return {symbol: number for symbol, number in numbers if number is not None}
+
+    def _number_in(self, found: Trace, origin: Origin) -> int | None:
+        rows = found.rows
+        if origin.call >= len(rows) or rows[origin.call].op is not origin.op or answers_before(rows, origin.call) != origin.answers:
+            return None
+        made = rows[origin.call].made[origin.part]
+        if origin.axis is None:
+            return made if isinstance(made, int) else None
+        return made.shape[origin.axis] if isinstance(made, TensorMeta) and origin.axis < len(made.shape) else None
+
+
+@dataclass(frozen=True)
+class Pretended:
+    """Numbers that a run has for symbols whatever its values say: results are cut or repeated to these sizes.
+
+    Args:
+        numbers: of the symbols.
+    """
+
+    fresh: FreshSymbols
+    numbers: Mapping[sympy.Symbol, int]
+
+    def __call__(self, rows: Sequence[OpEvent], op: Any, found: Any) -> Any:
+        """Return what a call is taken to give that comes after some others."""
+        before = answers_before(rows, len(rows))
+        for symbol, number in self.numbers.items():
+            origin = self.fresh.origins[symbol]
+            if (origin.answers, origin.call, origin.op) == (before, len(rows), op):
+                found = self._resize_results(found, self.fresh.places[symbol], number)
+        return found
+
+    def _resize_results(self, found: Any, places: Collection[tuple[int, int | None]], number: int) -> Any:
+        if isinstance(found, (tuple, list)):
+            return type(found)(
+                [self._resize_results(one, [(0, axis) for at, axis in places if at == part], number) for part, one in enumerate(found)]
+            )
+        for _, axis in places:
+            found = number if axis is None else _resize_axis(found, axis, number)
+        return found
+
+
+def _resize_axis(tensor: torch.Tensor, axis: int, length: int) -> torch.Tensor:
+    """Return a tensor with so many entries along an axis: those that there are, again and again, or zeros where there are none."""
+    with _disable_current_modes():
+        if not tensor.shape[axis]:
+            return tensor.new_zeros([length if at == axis else size for at, size in enumerate(tensor.shape)])
+        return tensor.index_select(axis, torch.arange(length) % tensor.shape[axis])
+
+
+def answers_before(rows: Sequence[OpEvent], number: int) -> tuple[bool, ...]:
+    """Return the answers to the tests of values before a call."""
+    return tuple(bool(row.made[0]) for row in rows[:number] if row.op is BRANCH)
+
+
+def decided_by_values(rows: Sequence[OpEvent]) -> Iterator[OpEvent]:
+    """Yield the calls whose results are as long as values say."""
+    return (row for row in rows if row.by_values)

@@ -1,0 +1,335 @@
+"""Python attributes that a forward changes, which a file cannot do. Not here: buffers and inputs (build/conversion.py)."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils import _pytree as pytree
+
+from ..copies import copied_whole, copy_sharing_parameters
+from ..errors import MutationError, first_sentence, line_at
+from .module_equality import SIMPLE, attributes
+
+NUMBERS = (int, float, bool, complex, str, bytes, type(None))
+WHOLE = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
+PLAIN = frozenset(vars(nn.Module()))  # what every module has
+HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+DEEP = 3  # how far an attribute of an attribute is followed
+Arguments = tuple[tuple[Any, ...], dict[str, Any]]
+Key = tuple[str, str]  # the path of a module, and an attribute of it
+Values = dict[Key, Any]
+Lines = dict[Key, str]
+
+
+class Same:
+    """Something that is equal to itself alone, and is kept alive so that nothing else can be taken for it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.value is other.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+@contextmanager
+def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], strict: bool = False) -> Iterator[None]:
+    """Hold the module, while it is captured, to this: what a call changes of its attributes makes no difference to the next call.
+
+    Args:
+        strict: whether TorchDynamo captures, which would trace the looking as well; then a call in eager is looked at instead.
+
+    Raises:
+        MutationError: it makes one.
+    """
+    if strict:
+        yield
+        changed = _changed_in_eager(module, (args, dict(kwargs)))
+    else:
+        with restore_module_state(module), _changes(module) as changed:
+            yield
+    if changed:
+        _check_harmless(module, (args, dict(kwargs)), list(changed))
+
+
+@contextmanager
+def restore_module_state(module: nn.Module) -> Iterator[None]:
+    """Put, in the end, what a call of a module set back: attributes, buffers, parameters, hooks; the same objects, with what lists hold."""
+    kept, children = _collect_attributes(module), list(module.modules())
+    contents = list(_contents([value for held in kept.values() for value in held.values()], DEEP - 1, set()))
+    tables: list[dict[Any, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
+    tables += [getattr(child, name) for child in children for name in HOOKS]
+    registered = [(table, dict(table)) for table in tables]
+    told = [(child, _snapshot_hooks(child)) for child in children]
+    try:
+        yield
+    finally:
+        for child, held in told:
+            for name in _snapshot_hooks(child).keys() - held.keys():
+                vars(child).pop(name)
+            vars(child).update(held)
+        _put_back(module, kept, contents)
+        for table, held in registered:
+            table.clear()
+            table.update(held)
+
+
+def _snapshot_hooks(module: nn.Module) -> dict[str, Any]:
+    """The attributes in which a model keeps that it has hooked itself, as those of transformers do that return all hidden states."""
+    return {name: value for name, value in vars(module).items() if "_hooks" in name and name not in PLAIN}
+
+
+@contextmanager
+def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
+    """Note, while it lasts, the attributes that calls of the module change from what they are before the first."""
+    before: Values = {}
+    changed: dict[Key, None] = {}
+    handles = (
+        module.register_forward_pre_hook(lambda module, args: before.update({} if before else attribute_values(module))),
+        module.register_forward_hook(lambda module, args, output: changed.update(_find_changes(before, attribute_values(module)))),
+    )
+    try:
+        yield changed
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
+    """Return what one call changes of a copy; nothing is known where that cannot be called."""
+    with suppress(Exception):
+        copied = _copy_module(module)
+        with _changes(copied) as changed:
+            _call_module(copied, call, [], {})
+        return changed
+    return {}
+
+
+def attribute_values(module: nn.Module) -> Values:
+    """Return what can be told apart later of attributes: numbers, what lists, dictionaries and objects hold; tensors by identity.
+
+    Of buffers, whose values are looked at elsewhere, it is which ones there are; of parameters which tensors they are.
+    """
+    known: dict[int, Any] = {}
+    told: Values = {}
+    for path, child in module.named_modules():
+        told.update({(path, name): None for name, buffer in child._buffers.items() if buffer is not None})
+        told.update({(path, name): Same(parameter) for name, parameter in child._parameters.items() if parameter is not None})
+        told.update({(path, name): _snapshot(value, known, DEEP) for name, value in attributes(child).items()})
+        told.update({(path, name): tuple(getattr(child, name)) for name in HOOKS})
+    return told
+
+
+def _snapshot(value: Any, known: dict[int, Any], deep: int) -> Any:
+    if isinstance(value, SIMPLE):
+        return type(value), value
+    if isinstance(value, WHOLE) or callable(value) or not deep:
+        return Same(value)
+    if id(value) not in known:
+        known[id(value)] = Same(value)  # it may hold itself
+        known[id(value)] = _inside(value, known, deep - 1)
+    return known[id(value)]
+
+
+def _inside(value: Any, known: dict[int, Any], deep: int) -> Any:
+    if isinstance(value, (list, tuple)):
+        return tuple(_snapshot(item, known, deep) for item in value)
+    held = value if isinstance(value, Mapping) else getattr(value, "__dict__", None)
+    return Same(value) if held is None else tuple((str(key), _snapshot(item, known, deep)) for key, item in held.items())
+
+
+def _find_changes(before: Values, after: Values) -> dict[Key, None]:
+    return {key: None for key, value in after.items() if before.get(key, ()) != value}
+
+
+def _collect_attributes(module: nn.Module) -> dict[str, dict[str, Any]]:
+    return {path: dict(attributes(child)) for path, child in module.named_modules()}
+
+
+def _contents(values: Iterable[Any], deep: int, seen: set[int]) -> Iterator[tuple[Any, Any]]:
+    """Yield each list and dictionary among these values, and what an object holds, as it is and as a copy."""
+    for value in values:
+        held = value if type(value) in (list, dict) else vars(value) if _is_plain(value) else None
+        if held is None or id(value) in seen:
+            continue
+        seen.add(id(value))
+        yield held, copy.copy(held)
+        if deep:
+            inside = held.values() if isinstance(held, dict) else held
+            yield from _contents([item for item in inside if not isinstance(item, SIMPLE)], deep - 1, seen)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is an object of the model's own that holds others, and nothing of torch's."""
+    return hasattr(value, "__dict__") and not callable(value) and not isinstance(value, (*WHOLE, nn.Module, ModuleType))
+
+
+def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]], contents: Iterable[tuple[Any, Any]]) -> None:
+    """Undo what a call or torch.export leaves: what holds values of the trace goes, what was there comes back."""
+    for path, child in module.named_modules():
+        for name in attributes(child).keys() - kept.get(path, {}).keys():
+            vars(child).pop(name)
+        for name, value in kept.get(path, {}).items():
+            if vars(child).get(name) is not value:
+                vars(child)[name] = value
+    for value, content in contents:
+        if not _holds_the_same(value, content):
+            value.clear()
+            value.extend(content) if isinstance(value, list) else value.update(content)
+
+
+def _holds_the_same(value: Any, content: Any) -> bool:
+    mine, yours = ([*held, *held.values()] if isinstance(held, dict) else held for held in (value, content))
+    return len(mine) == len(yours) and all(a is b for a, b in zip(mine, yours, strict=True))
+
+
+def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> None:
+    """Call copies in eager: what the attributes are after one call must make no difference to the next.
+
+    Raises:
+        MutationError: it does, or the copies cannot be called.
+    """
+    lines: Lines = {}
+    try:
+        why = _next_call_differs(module, call, changed, lines)
+    except Exception as error:  # noqa: BLE001 - whatever eager raises, nothing was shown then
+        why = f"its effect on the next call could not be checked: {first_sentence(error)}"
+    if why:
+        listed = ", ".join(".".join(filter(None, key)) + (f" at {lines[key]}" if key in lines else "") for key in changed)
+        raise MutationError(
+            f"the model changes {listed}, and an ONNX model keeps no state between calls: {why}. "
+            'Pass it as an input and return it as an output, or make it a buffer and pass mutations="outputs".'
+        )
+
+
+def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> str | None:
+    """Return what another call does differently because of the first; None when nothing."""
+    used = _copy_module(module)
+    first = _call_module(used, call, changed, lines)
+    left = _extent(used, changed)
+    if not equal_results(first, _call_module(used, call, changed, lines)):
+        return "a second call with the same inputs returns a different result"
+    if _extent(used, changed) != left:
+        return "each call changes it again"
+    other = pytree.tree_map_only(torch.Tensor, _other_values, call)
+    try:
+        fresh = _call_module(_copy_module(module), other, changed, lines)
+    except Exception:  # noqa: BLE001 - these values are made up, the model may refuse them
+        return None
+    return (
+        None
+        if equal_results(fresh, _call_module(used, other, changed, lines))
+        else "later calls return results that depend on the values of the first call"
+    )
+
+
+def called_apart(module: nn.Module, call: Arguments) -> Any:
+    """Return what a call of a copy returns, its random numbers drawn from one seed. Raises what the module raises."""
+    return _call_module(_copy_module(module), call, [], {})
+
+
+def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torch.Tensor]) -> bool:
+    """Return whether a call in eager answers with these buffers what it answers without; no where it cannot be called."""
+    other = _copy_module(module)
+    for name, tensor in buffers.items():
+        path, _, buffer = name.rpartition(".")
+        other.get_submodule(path)._buffers[buffer] = tensor
+    with suppress(Exception):
+        return equal_results(called_apart(module, call), _call_module(other, call, [], {}))
+    return False
+
+
+def _copy_module(module: nn.Module) -> nn.Module:
+    return copy_sharing_parameters(module)
+
+
+def _call_module(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> Any:
+    """Return what a call returns; buffers are put back, since those are looked at elsewhere."""
+    held = {child: dict(child._buffers) for child in module.modules()}
+    args, kwargs = pytree.tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else copy.deepcopy(leaf), call)
+    with torch.no_grad(), torch.random.fork_rng(devices=()), _lines_noted(module, changed, lines):
+        torch.default_generator.manual_seed(0)
+        for child, buffers in held.items():
+            child._buffers.update({name: copied_whole(buffer) for name, buffer in buffers.items()})
+        try:
+            return module(*args, **kwargs)
+        finally:
+            for child, buffers in held.items():
+                child._buffers.update(buffers)
+
+
+def _extent(module: nn.Module, changed: list[Key]) -> Any:
+    """Return how much the changed attributes hold, and the numbers among it: a list that grows, a count. Tensors count by their shape."""
+    leaves = {key: pytree.tree_flatten(getattr(module.get_submodule(key[0]), key[1], None)) for key in changed}
+    return {key: ([_kind(leaf) for leaf in found], spec) for key, (found, spec) in leaves.items()}
+
+
+def _kind(leaf: Any) -> Any:
+    if isinstance(leaf, torch.Tensor):
+        return leaf.shape, leaf.dtype
+    return leaf if isinstance(leaf, NUMBERS) else _told_by_content(leaf)
+
+
+def _told_by_content(leaf: Any) -> Any:
+    held = getattr(leaf, "__dict__", {})
+    return type(leaf), tuple((key, value) for key, value in held.items() if isinstance(value, NUMBERS))
+
+
+def _other_values(tensor: torch.Tensor) -> torch.Tensor:
+    """Return other values that such a tensor may well have: its own, backwards, and smaller where they are no integers."""
+    turned = tensor.flatten().flip(0).reshape(tensor.shape)
+    return turned / 2 if tensor.is_floating_point() else turned
+
+
+def equal_results(one: Any, other: Any) -> bool:
+    """Return whether two calls return the same, floats as far as rounding goes."""
+    mine, yours = pytree.tree_flatten(one), pytree.tree_flatten(other)
+    return mine[1] == yours[1] and all(map(_alike, mine[0], yours[0]))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if not isinstance(a, torch.Tensor) or not isinstance(b, torch.Tensor):
+        return isinstance(a, NUMBERS) is False or bool(a == b)
+    if not a.dtype.is_floating_point or a.dtype != b.dtype or a.shape != b.shape:
+        return torch.equal(a, b) and a.dtype == b.dtype
+    return torch.allclose(a, b, rtol=1e-3, atol=1e-5, equal_nan=True)
+
+
+@contextmanager
+def _lines_noted(module: nn.Module, changed: list[Key], lines: Lines) -> Iterator[None]:
+    """Note, while it lasts, the line that sets one of these attributes, or reads it to change what it holds."""
+    with ExitStack() as stack:
+        for path, child in module.named_modules():
+            if names := {name for at, name in changed if at == path and name not in HOOKS}:
+                stack.enter_context(_lines_noted_of(child, path, names, lines))
+        yield
+
+
+@contextmanager
+def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines) -> Iterator[None]:
+    kind = type(module)
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        if self is module and name in names:
+            lines[path, name] = line_at(sys._getframe(1))
+        kind.__setattr__(self, name, value)
+
+    def __getattribute__(self: Any, name: str) -> Any:
+        if self is module and name in names:
+            lines.setdefault((path, name), line_at(sys._getframe(1)))
+        return kind.__getattribute__(self, name)
+
+    module.__class__ = type(kind.__name__, (kind,), {"__setattr__": __setattr__, "__getattribute__": __getattribute__})
+    try:
+        yield
+    finally:
+        module.__class__ = kind

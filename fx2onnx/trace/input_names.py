@@ -1,0 +1,39 @@
+"""Names of the inputs of a captured program, as torch.export gives them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from torch import nn
+from torch._export.utils import _bind_signature_to_inputs
+from torch.utils import _pytree as pytree
+
+from ..errors import CaptureError
+
+
+def identifier(name: str) -> str:
+    """Return a name as the name of an input can be."""
+    return re.sub(r"[^a-zA-Z0-9]", "_", name).lower()
+
+
+def names_of_inputs(model: nn.Module, arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> Iterator[str]:
+    """Yield the names that torch.export gives the inputs, from the parameters of `forward` and the keys inside them.
+
+    Raises:
+        CaptureError: `forward` says that it does not take the arguments, though a call of the model does.
+    """
+    args, kwargs = arguments
+    try:
+        combined: Mapping[str, Any] = _bind_signature_to_inputs(model, args, kwargs)
+    except TypeError as error:
+        raise CaptureError(f"forward does not accept the arguments: {error}") from error
+    for path, _ in pytree.tree_flatten_with_path(combined)[0]:
+        yield "_".join(_key(entry).lower() for entry in path)
+
+
+def _key(entry: Any) -> str:
+    if isinstance(entry, pytree.MappingKey):
+        return re.sub(r"[^a-zA-Z0-9]", "_", str(entry.key))
+    return str(entry.idx) if isinstance(entry, pytree.SequenceKey) else str(entry.name)

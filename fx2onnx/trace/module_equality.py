@@ -1,0 +1,211 @@
+"""Whether two modules are provably the same code over weights of the same shapes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from functools import cache
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..match import number_by_first_use
+
+PLUMBING = {"_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "_is_full_backward_hook", "_version"}
+HOOKS = (
+    "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
+)  # fmt: skip
+SIMPLE = (int, float, bool, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
+MARKS_A_BLOCK = "marks_a_block"  # what the forward of a marked module is told by
+Reads = set[tuple[int, str]]  # the id of a module, and an attribute of it
+
+
+def weights(module: nn.Module) -> dict[str, torch.Tensor]:
+    """Return all parameters and buffers by name, tied ones under each of their names."""
+    return {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
+
+
+def difference(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
+    """Return why `other` cannot stand in for `first`; None when it is proven that it can.
+
+    Args:
+        reads: the attributes that the forward of `first` was seen to read; the others may differ.
+    """
+    return _structure(first, other) or _weights_differ(first, other) or _attributes_differ(first, other, reads)
+
+
+def _structure(first: nn.Module, other: nn.Module) -> str | None:
+    mine, yours = dict(first.named_modules(remove_duplicate=False)), dict(other.named_modules(remove_duplicate=False))
+    if list(mine) != list(yours):
+        return "it has different submodules"
+    for path, module in mine.items():
+        if class_of(module) is not class_of(yours[path]):
+            return f"{path or 'it'} has a different class"
+        if module.training != yours[path].training:
+            return f"{path or 'it'} is not in the same mode (training or evaluation)"
+    return non_shareable_reason(first) or non_shareable_reason(other)
+
+
+def non_shareable_reason(module: nn.Module) -> str | None:
+    """Return the hook or the `forward` of its own, which no other module shares."""
+    for path, child in module.named_modules():
+        if any(getattr(child, hooks, None) for hooks in HOOKS):
+            return f"{path or 'it'} has a hook"
+        if "forward" in vars(child) and not getattr(vars(child)["forward"], MARKS_A_BLOCK, False):
+            return f"{path or 'it'} has its own forward, set on the instance"
+    return None
+
+
+def class_of(module: nn.Module) -> type:
+    """Return the class, seen through a watching one."""
+    return getattr(type(module), "watched_class", type(module))
+
+
+def _weights_differ(first: nn.Module, other: nn.Module) -> str | None:
+    mine, yours = weights(first), weights(other)
+    if list(mine) != list(yours):
+        return "it has different parameters or buffers"
+    for name, weight in mine.items():
+        if _describe_weight(weight) != _describe_weight(yours[name]):
+            return f"{name} has a different shape, dtype or layout"
+    if number_by_first_use(map(id, mine.values())) != number_by_first_use(map(id, yours.values())):
+        return "its weights are tied differently"
+    return None
+
+
+def _describe_weight(weight: torch.Tensor) -> tuple[Any, ...]:
+    return type(weight), tuple(weight.shape), weight.stride(), weight.dtype, weight.device, weight.requires_grad
+
+
+def static_difference(first: nn.Module, other: nn.Module) -> str | None:
+    """Return why `other` cannot stand in for `first` whatever their attributes are; None if these decide."""
+    return _structure(first, other) or _weights_differ(first, other)
+
+
+def read_of(first: nn.Module, other: nn.Module, reads: Reads) -> list[tuple[nn.Module, nn.Module, str]]:
+    """Return the attributes of instances among those that the forward of `first` was seen to read, beside the module of `other`."""
+    yours = dict(other.named_modules(remove_duplicate=False))
+    pairs = {id(module): (module, yours[path]) for path, module in first.named_modules(remove_duplicate=False)}
+    found = ((*pairs[number], name) for number, name in reads if number in pairs and not _is_plumbing(name))
+    return [(mine, its, name) for mine, its, name in found if _may_be_own(mine, name) or _may_be_own(its, name)]
+
+
+def _may_be_own(module: nn.Module, name: str) -> bool:
+    """Whether an instance has an attribute of this name, or nothing that it would hide."""
+    if name in vars(module):
+        return True
+    return not (hasattr(type(module), name) or name in module._modules or name in module._parameters or name in module._buffers)
+
+
+def same_values(read: Iterable[tuple[nn.Module, nn.Module, str]]) -> bool:
+    """Return whether attributes that were read are the same in both modules."""
+    return all(_same(getattr(mine, name, None), getattr(its, name, None)) for mine, its, name in read)
+
+
+def _attributes_differ(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
+    yours = dict(other.named_modules(remove_duplicate=False))
+    for path, module in first.named_modules(remove_duplicate=False):
+        for name in sorted(attributes(module).keys() | attributes(yours[path]).keys()):
+            if (id(module), name) in reads and not _same(getattr(module, name, None), getattr(yours[path], name, None)):
+                return f"{path + '.' if path else ''}{name} differs, and forward reads it"
+    return None
+
+
+def attributes(module: nn.Module) -> dict[str, Any]:
+    """Return the Python attributes of a module, without what nn.Module itself keeps."""
+    return {name: value for name, value in vars(module).items() if not _is_plumbing(name)}
+
+
+@cache
+def _is_plumbing(name: str) -> bool:
+    return name in PLUMBING or name == "forward" or "_hooks" in name
+
+
+def all_attributes(module: nn.Module) -> Reads:
+    """Return every Python attribute of a module and its submodules, as if all had been read."""
+    return {(id(child), name) for child in module.modules() for name in attributes(child)}
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Return an equality that is never guessed: of simple values and of plain containers of them; for anything else, identity."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, SIMPLE):
+        return a == b
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, Mapping):
+        return list(a) == list(b) and all(_same(a[key], b[key]) for key in a)
+    return False
+
+
+def snapshot(module: nn.Module) -> dict[tuple[int, str], Any]:
+    """Return what can be seen to change while a forward runs: attributes, and the versions of the weights."""
+    found: dict[tuple[int, str], Any] = {(0, name): weight._version for name, weight in weights(module).items()}
+    for child in module.modules():
+        found |= {(id(child), name): _snapshot_value(value) for name, value in attributes(child).items()}
+    return found
+
+
+def _snapshot_value(value: Any) -> Any:
+    if isinstance(value, SIMPLE):
+        return value
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_snapshot_value, value))
+    if isinstance(value, dict):
+        return tuple((str(key), _snapshot_value(item)) for key, item in value.items())
+    return id(value)
+
+
+class Watch:
+    """Notes the Python attributes that are read of modules, by classes that look like theirs; one for each, since making it takes long."""
+
+    def __init__(self) -> None:
+        self._classes: dict[type, type] = {}
+        self._noting: list[Reads] = []
+
+    @contextmanager
+    def of(self, module: nn.Module) -> Iterator[Reads]:
+        """Note, while it lasts, the attributes that are read of a module and its submodules."""
+        reads: Reads = set()
+        kinds = [(child, type(child)) for child in module.modules()]
+        self._noting.append(reads)
+        try:
+            for child, kind in kinds:
+                object.__setattr__(child, "__class__", self._watching(kind))
+            yield reads
+        finally:
+            self._noting.remove(reads)
+            for child, kind in kinds:
+                object.__setattr__(child, "__class__", kind)
+
+    def _watching(self, kind: type) -> type:
+        if kind not in self._classes:
+            made = self._classes[kind] = _watching(kind, self._noting)
+            self._classes[made] = made  # of a block around this one, which notes for both
+        return self._classes[kind]
+
+
+def watch_reads(module: nn.Module) -> AbstractContextManager[Reads]:
+    """Note, while it lasts, the Python attributes that are read of a module and its submodules."""
+    return Watch().of(module)
+
+
+def _watching(kind: Any, noting: list[Reads]) -> type:
+    """Return a subclass that looks like `kind` and notes what is read of its instances; `__dict__` counts as everything in it."""
+
+    def __getattribute__(self: Any, name: str) -> Any:
+        if name == "__dict__" and sys._getframe(1).f_code.co_filename != nn.modules.module.__file__:
+            names: Iterable[str] = object.__getattribute__(self, "__dict__")
+        else:  # also what only the class has: another instance may have its own
+            names = (name,)
+        for reads in noting:
+            reads.update((id(self), key) for key in names)
+        return kind.__getattribute__(self, name)
+
+    own = {"__getattribute__": __getattribute__, "watched_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    return type(kind.__name__, (kind,), own)

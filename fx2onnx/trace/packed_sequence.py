@@ -1,0 +1,239 @@
+"""Packed sequences while a model is captured: the padded tensor and the lengths, which a recurrent layer takes as ONNX's own does."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral
+from types import CodeType, FunctionType
+from typing import Any, NoReturn
+
+import torch
+from torch import nn
+from torch.nn.utils import rnn
+from torch.utils import _pytree as pytree
+
+from ..compat import children_of
+from ..ir.expressions import expression
+from ..ir.recurrences import recurrences
+from ..patches.registry import apply_patches, register_patch
+from .refusal import TraceUnsupported
+from .source_location import line_of
+
+KINDS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu"}
+TAKEN_BY = "its number of rows depends on the lengths, so an exported model can only pass it to recurrent layers and pad_packed_sequence"
+_UNCHECKED: list[dict[str, None]] = []  # what files do not look at, for each capture that goes on
+
+
+class PackedSequenceProxy(rnn.PackedSequence):
+    """A packed sequence that is not packed: nobody has seen its values, so nobody knows how many rows it has.
+
+    Attributes:
+        steps: (steps, batch, …), whatever the padding is.
+        lengths: (batch,).
+        longest: the largest of them, where it is known.
+        is_clear: whether the padding is zero.
+    """
+
+    steps: torch.Tensor
+    lengths: torch.Tensor
+    longest: int | None
+    is_clear: bool
+    _make = None  # type: ignore[assignment]  # a named tuple pytree would take apart in its own way
+
+    def __new__(cls, steps: torch.Tensor, lengths: torch.Tensor, longest: int | None, is_clear: bool = False) -> PackedSequenceProxy:
+        """Make one; as a tuple it is empty."""
+        made = tuple.__new__(cls, (None,) * 4)
+        made.steps, made.lengths, made.longest, made.is_clear = steps, lengths, longest, is_clear
+        return made
+
+    def __iter__(self) -> NoReturn:
+        _refuse("unpacked by Python")
+
+    def __getitem__(self, place: Any) -> NoReturn:
+        _refuse("unpacked by Python")
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequenceProxy:
+        """Return one of another dtype or device."""
+        return PackedSequenceProxy(self.steps.to(*args, **kwargs), self.lengths, self.longest, self.is_clear)
+
+
+def _refuse(use: str) -> NoReturn:
+    """Raise the error for a use of a packed sequence.
+
+    Raises:
+        TraceUnsupported: always.
+    """
+    raise TraceUnsupported(f"a PackedSequence is {use} at {line_of(sys._getframe(2))}: {TAKEN_BY}")
+
+
+def _refusing(name: str) -> property:
+    return property(lambda self: _refuse(f"accessed by its attribute {name}"))
+
+
+for _name in rnn.PackedSequence._fields:
+    setattr(PackedSequenceProxy, _name, _refusing(_name))
+pytree.register_pytree_node(  # so that it passes the borders of blocks
+    PackedSequenceProxy,
+    lambda made: ([made.steps, made.lengths], (made.longest, made.is_clear)),
+    lambda tensors, told: PackedSequenceProxy(*tensors, *told),
+)
+
+
+def check_no_result_is_packed(results: pytree.TreeSpec) -> None:
+    """Refuse a model that returns a packed sequence.
+
+    Raises:
+        TraceUnsupported: there is one among its results.
+    """
+    if results.type is PackedSequenceProxy:
+        raise TraceUnsupported(f"the model returns a PackedSequence: {TAKEN_BY}")
+    for part in children_of(results):
+        check_no_result_is_packed(part)
+
+
+@contextmanager
+def trace_packed_sequences() -> Iterator[dict[str, None]]:
+    """Have sequences, while it lasts, packed and padded again as `Described`; what is given are the lines of what a file does not check."""
+    unchecked: dict[str, None] = {}
+    _UNCHECKED.append(unchecked)
+    try:
+        with apply_patches("packed"):
+            yield unchecked
+    finally:
+        _UNCHECKED.pop()
+
+
+def _pack_padded_sequence(input: Any, lengths: Any, batch_first: Any, enforce_sorted: Any) -> Any:
+    """The text of torch's function while it is written otherwise: it has that one's globals."""
+    from fx2onnx.trace.packed_sequence import pack_steps
+
+    return pack_steps(input, lengths, batch_first, enforce_sorted)
+
+
+def _pad_packed_sequence(sequence: Any, batch_first: Any, padding_value: Any, total_length: Any) -> Any:
+    from fx2onnx.trace.packed_sequence import pad_steps
+
+    return pad_steps(sequence, batch_first, padding_value, total_length)
+
+
+@register_patch(
+    "packed",
+    "torch.nn.utils.rnn.pack_padded_sequence.__code__",
+    "torch.nn.utils.rnn.pad_packed_sequence.__code__",
+    reason="the number of rows of a packed sequence depends on values; a module may have imported the function by its name",
+    issue="pytorch#171978",
+)
+def _code_of_ours(own: CodeType, holder: FunctionType) -> CodeType:
+    ours = {"pack_padded_sequence": _pack_padded_sequence, "pad_packed_sequence": _pad_packed_sequence}
+    return ours[holder.__name__].__code__
+
+
+_PADDED = FunctionType(rnn.pad_packed_sequence.__code__, rnn.__dict__, argdefs=rnn.pad_packed_sequence.__defaults__)
+
+
+def pack_steps(x: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool) -> PackedSequenceProxy:
+    """Return what stands for a packed sequence."""
+    longest = None
+    if not isinstance(lengths, torch.Tensor):
+        longest = _largest(lengths)
+        lengths = torch.tensor(lengths)
+    _not_checked(f"lengths are 1 or more{', and in descending order' if enforce_sorted else ''}")
+    return PackedSequenceProxy(x.transpose(0, 1) if batch_first else x, lengths.to(torch.int64), longest)
+
+
+def _largest(lengths: Sequence[Any]) -> int:
+    """Return the largest of the lengths that Python has.
+
+    Raises:
+        TraceUnsupported: they are no constants.
+    """
+    if not all(issubclass(type(length), Integral) for length in lengths):
+        line = line_of(sys._getframe(2))
+        raise TraceUnsupported(
+            f"pack_padded_sequence gets a list of lengths that are not constants at {line}: pass the lengths as a tensor"
+        )
+    return int(max(lengths))
+
+
+def pad_steps(
+    sequence: rnn.PackedSequence, batch_first: bool, padding_value: float, total_length: int | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the steps of a packed sequence, as many as were asked for or as the longest has, and its lengths."""
+    if not isinstance(sequence, PackedSequenceProxy):
+        return _PADDED(sequence, batch_first, padding_value, total_length)
+    steps, lengths = sequence.steps, sequence.lengths
+    if not sequence.is_clear or padding_value != 0:
+        is_padding = torch.arange(steps.shape[0], device=steps.device)[:, None] >= lengths.to(steps.device)
+        steps = steps.masked_fill(is_padding.reshape(*is_padding.shape, *(1,) * (steps.dim() - 2)), padding_value)
+    if total_length is None:
+        steps = steps[: _longest(sequence)]
+    elif expression(total_length) != expression(sequence.steps.shape[0]):
+        _not_checked("no length exceeds total_length")
+        steps = _pad_or_cut(steps, total_length, padding_value)
+    return steps.transpose(0, 1) if batch_first else steps, lengths
+
+
+def _longest(sequence: PackedSequenceProxy) -> Any:
+    if sequence.longest is not None:
+        return sequence.longest
+    longest = sequence.lengths.max().item()
+    torch._check(longest >= 1)
+    torch._check(longest <= sequence.steps.shape[0])
+    return longest
+
+
+def _pad_or_cut(steps: torch.Tensor, length: Any, padding_value: float) -> torch.Tensor:
+    """Cut off or add steps, without asking which of the two it is."""
+    further = steps.new_full((length, *steps.shape[1:]), padding_value)
+    return torch.cat([steps, further])[:length]
+
+
+@register_patch(
+    "packed",
+    *(f"torch.nn.{layer}.forward" for layer in ("LSTM", "GRU", "RNN")),
+    reason="the layer gets a packed sequence as padded steps and lengths",
+    issue="pytorch#171978",
+)
+def _wrap_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
+    def of_either(self: nn.RNNBase, input: Any, hx: Any = None) -> Any:
+        return _run(self, input, hx) if isinstance(input, PackedSequenceProxy) else forward(self, input, hx)
+
+    return of_either
+
+
+def _run(layer: nn.RNNBase, sequence: PackedSequenceProxy, hx: Any) -> tuple[PackedSequenceProxy, Any]:
+    """Return what a recurrent layer makes of a packed sequence: another one, and the last state of each."""
+    layer._update_flat_weights()
+    x, has_cells = sequence.steps, layer.mode == "LSTM"
+    if torch._C._is_any_autocast_enabled():
+        raise TraceUnsupported(
+            f"a recurrent layer runs under autocast on a PackedSequence, which is not supported, at {line_of(sys._getframe(2))}"
+        )
+    layer.check_input(x, None)
+    states = _zeros(layer, x) if hx is None else _check_states(layer, x, list(hx) if has_cells else [hx])
+    settings = layer.bias, layer.num_layers, float(layer.dropout), layer.training, layer.bidirectional
+    weights = list(layer._flat_weights)
+    out, *finals = recurrences().of_lengths(x, sequence.lengths, states, weights, KINDS[layer.mode], *settings)
+    made = PackedSequenceProxy(out, sequence.lengths, sequence.longest, is_clear=True)
+    return made, tuple(finals) if has_cells else finals[0]
+
+
+def _zeros(layer: nn.RNNBase, x: torch.Tensor) -> list[torch.Tensor]:
+    return [x.new_zeros(size) for size in _sizes_of_states(layer, x)]
+
+
+def _check_states(layer: nn.RNNBase, x: torch.Tensor, states: list[torch.Tensor]) -> list[torch.Tensor]:
+    for state, size in zip(states, _sizes_of_states(layer, x), strict=True):
+        layer.check_hidden_size(state, size)
+    return states
+
+
+def _sizes_of_states(layer: nn.RNNBase, x: torch.Tensor) -> list[tuple[int, int, int]]:
+    hidden = [layer.proj_size or layer.hidden_size, *([layer.hidden_size] if layer.mode == "LSTM" else [])]
+    return [(layer.num_layers * (2 if layer.bidirectional else 1), x.shape[1], size) for size in hidden]
+
+
+def _not_checked(what: str) -> None:
+    _UNCHECKED[-1][f"{line_of(sys._getframe(2))}: torch checks that {what}; the exported model does not"] = None

@@ -1,0 +1,135 @@
+"""One run of a module, noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeAlias
+
+import torch
+from torch import nn
+from torch._dispatch.python import enable_python_dispatcher
+from torch._export.utils import _compiling_state_context
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils import _pytree as pytree
+
+from ..guards.error_text import describe_unregistered_class
+from ..ir.expressions import expression
+from ..patches.registry import apply_patches
+from . import effects
+from .events import Ref, Trace, state_of
+from .grown_buffers import check_buffers
+from .hidden_state import called_apart, equal_results, restore_module_state
+from .listener import TraceListener
+from .path_decisions import PathDecisions, is_deliberate
+from .refusal import TraceUnsupported
+from .scopes import Scopes
+from .symbolic_builtins import symbolic_int
+from .symbolic_scalars import ScalarProxy
+from .tracer import SEED, Tracer
+
+Watch: TypeAlias = "Callable[[Tracer], AbstractContextManager[Any]]"
+
+
+def trace(
+    model: nn.Module,
+    arguments: tuple[tuple[Any, ...], dict[str, Any]],
+    follower: TraceListener | None = None,
+    script: PathDecisions | None = None,
+    watch: Watch | None = None,
+) -> Trace:
+    """Run a module on arguments that are its own to keep, and return what it did.
+
+    Args:
+        follower: is told of each call as it is made, with its line and the modules around it.
+        script: answers the tests of values.
+        watch: watches loops, or equal blocks.
+
+    Raises:
+        TraceUnsupported: the run does something that notes do not show. Whatever the module or the follower raises.
+    """
+    scopes, script = Scopes(model) if follower else None, script or PathDecisions()
+    buffers = dict(model.named_buffers(remove_duplicate=False))
+    tracer = Tracer(state_of(model), script, follower, scopes)
+    for number, leaf in enumerate(pytree.tree_leaves(arguments)):
+        if isinstance(leaf, torch.Tensor):
+            tracer.place(leaf, Ref("input", number))
+            tracer.inputs[number] = leaf
+    args, kwargs = arguments
+    try:
+        with ExitStack() as stack:
+            for context in (
+                torch.set_grad_enabled(torch.is_grad_enabled()),  # as before afterwards, where the model sets it and leaves it
+                torch.random.fork_rng(devices=()),
+                _compiling_state_context(),
+                enable_python_dispatcher(),
+                tracer,
+                apply_patches("operator_dispatch", mode=tracer),
+            ):
+                stack.enter_context(context)
+            torch.default_generator.manual_seed(SEED)
+            stack.enter_context(nullcontext() if script.reads is None else _numbers_noted(tracer, script))
+            stack.enter_context(scopes.follow_calls() if scopes else nullcontext())
+            stack.enter_context(follower.follow(tracer) if follower else nullcontext())
+            stack.enter_context(watch(tracer) if watch else nullcontext())
+            stack.enter_context(restore_module_state(model))
+            answers = model(*args, **kwargs)
+            check_buffers(model, buffers, tracer)
+    except Exception as error:
+        if tracer.refused is not None:
+            raise tracer.refused from None
+        if not script.answers or tracer.has_failed or not is_deliberate(error):
+            raise
+        return Trace(tracer.rows, [], None, tracer.constants, error, answers=tracer.constness.answers)
+    if tracer.refused is not None:
+        raise tracer.refused
+    leaves, spec = pytree.tree_flatten(answers)
+    _check_results(leaves)
+    if follower is None:
+        _check_numbers_told_all(model, arguments, answers, tracer, script)
+    returned = [tracer.resolve_ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
+    changed, loops = frozenset(tracer.changed), tracer.loops.found if tracer.loops is not None else ()
+    return Trace(tracer.rows, returned, spec, tracer.constants, changed=changed, loops=loops, answers=tracer.constness.answers)
+
+
+def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, tracer: Tracer, script: PathDecisions) -> None:
+    """Refuse a model that gives something else where it reads numbers of Python, whose type it may have asked for."""
+    if not script.numbers or script.is_off_trace or tracer.changed or any(effects.is_random(row.op) for row in tracer.rows):
+        return
+    has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, answers)))
+    if has_values and not equal_results(called_apart(model, arguments), answers):
+        line = next(iter(script.numbers))
+        raise TraceUnsupported(
+            f"the model reads a number from a tensor at {line}, and may check its type: with a Python number it gives another result"
+        )
+
+
+def _check_results(leaves: Sequence[Any]) -> None:
+    """Refuse what a file cannot return: a number that was read, and an object that has tensors in it.
+
+    Raises:
+        TraceUnsupported: there is one.
+    """
+    for leaf in leaves:
+        if isinstance(leaf, ScalarProxy):
+            leaf.refuse("the caller as a result of the model,")
+        if _holds_tensors(leaf):
+            raise TraceUnsupported(describe_unregistered_class(type(leaf).__name__))
+
+
+def _holds_tensors(leaf: Any) -> bool:
+    """Whether a result that torch does not take apart has tensors among its attributes."""
+    if isinstance(leaf, (torch.Tensor, nn.Module, type)):
+        return False
+    names = [field.name for field in fields(leaf)] if is_dataclass(leaf) else getattr(leaf, "__dict__", ())
+    held = [getattr(leaf, name, None) for name in names]
+    return any(isinstance(part, torch.Tensor) for part in pytree.tree_leaves(held))
+
+
+@contextmanager
+def _numbers_noted(tracer: Tracer, script: PathDecisions) -> Iterator[None]:
+    """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
+    numbers = apply_patches("numbers", tracer=tracer, lines=script.numbers, sizes=script.sizes)
+    with numbers, symbolic_int(script.reads or ()), apply_patches("chosen_layers"):
+        yield

@@ -1,0 +1,59 @@
+"""The modules that are being called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
+
+from torch import nn
+from torch.nn.modules import module as hooks
+
+from ..patches.registry import apply_patches, register_context
+
+Scope: TypeAlias = dict[str, tuple[str, str]]
+
+
+class Scopes:
+    """The modules that are being called, from the outermost, as torch.export writes them beside each node."""
+
+    def __init__(self, model: nn.Module) -> None:
+        self._paths = {id(module): path for path, module in model.named_modules()}
+        self._stack: list[tuple[str, str]] = []
+        self._now: Scope = {}
+
+    def now(self) -> Scope:
+        """Return them at this moment."""
+        return self._now
+
+    def follow_calls(self) -> AbstractContextManager[None]:
+        """Follow, while it lasts, the calls of modules."""
+        return apply_patches("scopes", enter=self._enter, leave=self._leave)
+
+    def _enter(self, module: nn.Module) -> None:
+        kind = type(module)
+        self._stack.append((self._paths.get(id(module), ""), f"{kind.__module__}.{kind.__qualname__}"))
+        self._now = build_module_stack(self._stack)
+
+    def _leave(self) -> None:
+        self._stack.pop()
+        self._now = build_module_stack(self._stack)
+
+
+@register_context("scopes", "the forward hooks of all modules", reason="a call of an operator does not say which module makes it")
+@contextmanager
+def _hooks_registered(enter: Callable[[nn.Module], None], leave: Callable[[], None]) -> Iterator[None]:
+    handles = (
+        hooks.register_module_forward_pre_hook(lambda module, args: enter(module)),
+        hooks.register_module_forward_hook(lambda module, args, out: leave(), always_call=True),
+    )
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+
+def build_module_stack(stack: list[tuple[str, str]]) -> Scope:
+    """Return modules, each by path and class, from the outermost, as a node of torch.export has them."""
+    return {f"L__self__{path}@{depth}": (path, kind) for depth, (path, kind) in enumerate(stack)}

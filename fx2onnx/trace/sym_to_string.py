@@ -1,0 +1,51 @@
+"""The text of a number that a symbol stands for: it would be the symbol's, so that a test of it would not be seen."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
+
+from ..patches.registry import register_patch
+from .refusal import NoFallback
+from .source_location import line_of, outside
+
+NUMBERS = ("torch.SymInt", "torch.SymFloat", "torch.SymBool")
+INSTEAD = "an exported model cannot make this text. Compare the number itself, and print it outside the model"
+OF_A_NUMBER = re.compile(r"[\W_x]*\d[\W\d_x]*")  # `3`, `[3]`, `224x224`
+NOT_THE_MODEL_S = ("/site-packages/", "/logging/")
+
+
+@register_patch(
+    "text_of_numbers",
+    *(f"{kind}.__repr__" for kind in NUMBERS),
+    reason="the text of a symbol is not that of its number, so a condition on it would be decided wrongly",
+)
+def _refusing(plain: Callable[[Any], str]) -> Callable[[Any], str]:
+    """Refuse to give the model's code the text of a number that values decide, or of a size beside texts of numbers."""
+
+    def text(number: Any) -> str:
+        frame = sys._getframe(1)
+        is_the_model_s = outside(frame) is frame and not any(part in frame.f_code.co_filename for part in NOT_THE_MODEL_S)
+        if is_the_model_s and _is_of_values(number.node):
+            raise NoFallback(f"a number that depends on tensor values is converted to text at {line_of(frame)}: {INSTEAD}")
+        if is_the_model_s and any(map(OF_A_NUMBER.fullmatch, _texts(frame.f_code.co_consts))):
+            raise NoFallback(f"a dynamic size is converted to text at {line_of(frame)}, next to other texts of numbers: {INSTEAD}")
+        return plain(number)
+
+    return text
+
+
+def _is_of_values(node: Any) -> bool:
+    return bool(free_unbacked_symbols(node.expr)) or not getattr(node.shape_env, "fresh", frozenset()).isdisjoint(node.expr.free_symbols)
+
+
+def _texts(constants: Any) -> Iterator[str]:
+    for constant in constants:
+        if isinstance(constant, str):
+            yield constant
+        elif isinstance(constant, (tuple, frozenset)):
+            yield from _texts(constant)

@@ -1,0 +1,39 @@
+"""Tensors that are made of Python's numbers: whether expressions of sizes give them, and the error where runs have different ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import sympy
+import torch
+from torch.utils import _pytree as pytree
+
+from ..ir.expressions import python_number
+from .events import equal
+from .refusal import ListLengthFollowsSize
+from .size_domain import SizeAssignment
+from .tracer import Tracer
+
+LISTED = "a tensor is created from a list or an array whose length is a dynamic size,"
+INSTEAD_OF_A_LIST = (
+    "Create the tensor with PyTorch: torch.full((n,), value) for equal numbers, torch.arange(start, end, step) for a sequence, "
+    "torch.tensor(table)[:n] for the first n entries of a table"
+)
+
+
+def gives(formula: Any, settings: Sequence[SizeAssignment], tensors: Sequence[torch.Tensor | None]) -> bool:
+    """Return whether tensors of runs at these settings are made of these expressions of sizes."""
+    for setting, tensor in zip(settings, tensors, strict=True):
+        numbers = pytree.tree_map_only(sympy.Basic, lambda size, at=setting: python_number(size.subs(at)), formula)  # type: ignore[misc]
+        if tensor is None or not equal(torch.tensor(numbers, dtype=tensor.dtype), tensor):
+            return False
+    return True
+
+
+def error_of_unequal_numbers(tracer: Tracer, tensor: torch.Tensor, others: Sequence[torch.Tensor | None]) -> Exception:
+    """Return the error for a tensor that other runs make of other numbers, with the line that makes it or takes it."""
+    lengths = {len(one) for one in (tensor, *others) if one is not None and one.dim()}
+    if len(lengths) > 1:
+        return tracer.refusal(LISTED, ListLengthFollowsSize, INSTEAD_OF_A_LIST)
+    return tracer.refusal(f"a constant tensor, {tuple(tensor.shape)} of {tensor.dtype}, differs between runs")

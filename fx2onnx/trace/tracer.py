@@ -1,0 +1,400 @@
+"""Pre-dispatch tracer: records each ATen call of one run, with the origin of its tensor arguments and its constants."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from itertools import count
+from typing import Any
+
+import torch
+from torch import nn
+from torch._subclasses import FakeTensor, UnsupportedFakeTensorException
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from ..errors import first_sentence
+from ..ir.expressions import expression, storage
+from . import effects
+from .canonical_indexing import RECORD_CONTIGUOUS_AS_COPY
+from .compute_budget import BUDGET, MAX_FLOPS, ComputeBudget, flops_of
+from .constness import ConstantAnalysis
+from .events import OpEvent, Ref, TensorMeta, flatten_arguments, layout_of, plain, unflatten_arguments
+from .generators import refuse_generator
+from .listener import TraceListener, check_follows_values, check_size_decided, number_in
+from .path_decisions import BRANCH, READS_ONE, PathDecisions, is_branch
+from .refusal import AliasDiverged, ConstantDependsOnSize, DataDependentScalar, NeedsRealValues, NoFallback, TraceUnsupported
+from .scopes import Scopes
+from .source_location import frame_text, line_of
+
+aten = torch.ops.aten
+PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
+MADE = (*PLAIN, FakeTensor)  # the last has no values
+COPY, STALE = "a contiguous copy", "a tensor is read after a write into its contiguous copy, or the copy after a write into the tensor,"
+VALUES_LEFT_OUT = "a tensor whose values are left out"
+SEED = 5_738_291_046  # of runs; a model that draws from another has set it
+CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
+
+
+class Tracer(ProxyTorchDispatchMode):
+    """Notes calls of operators as torch dispatches them, before anything is taken apart: the place of torch.export's own tracer.
+
+    Tensors are known by identity and by memory, since an operator may return another object; all are kept until the run ends.
+    """
+
+    def __init__(
+        self, state: Mapping[str, torch.Tensor], script: PathDecisions, follower: TraceListener | None = None, scopes: Scopes | None = None
+    ) -> None:
+        TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
+        self._mode_key = None  # type: ignore[assignment]  # this one gives way to no other
+        self.pre_dispatch = True
+        self.rows: list[OpEvent] = []
+        self.constants: list[torch.Tensor] = []
+        self.refused: Exception | None = None
+        self.work = BUDGET.get()
+        self.follows_values = True  # whether sizes and numbers that values decide have symbols
+        self.has_failed = False  # whether an operator raised
+        self.failed = ""  # the last error of torch's that the model was told of, and its line
+        self.loops: Any = None  # tells turns apart, where there are any
+        self._script, self.follower, self._scopes = script, follower, scopes
+        self.constness = ConstantAnalysis()
+        self.reads = script.reads is not None  # whether numbers that are read note what is asked of them
+        self._kept: list[torch.Tensor] = []
+        self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
+        self._refs: dict[int, Ref] = {}
+        self._by_layout: dict[Any, Ref] = {}
+        self.twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
+        self._stale: set[int] = set()  # memory whose twin was written
+        self.made_of: Any = None  # the numbers that a constant is being made of, where sizes are among them
+        self.formulas: dict[int, Any] = {}  # of such constants
+        self.inputs: dict[int, torch.Tensor] = {}
+        self.changed: set[int] = set()  # the inputs that were written into
+        self._given: dict[int, str] = {}  # memory that was there before the run, and whose it is
+        for name, tensor in state.items():
+            self.place(tensor, Ref("state", name), name)
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Whether each call is kept from torch.compile, which costs as much as to note it; nothing here is compiled."""
+        return False
+
+    def __enter__(self) -> Tracer:
+        return TorchDispatchMode.__enter__(self)
+
+    def __exit__(self, *raised: Any) -> None:
+        TorchDispatchMode.__exit__(self, *raised)
+
+    def place(self, tensor: torch.Tensor, ref: Ref, given_as: str = "") -> None:
+        """Note where a tensor comes from, and its memory where that was there before the run."""
+        self._refs.setdefault(id(tensor), ref)
+        self._kept.append(tensor)
+        if tensor.layout == torch.strided and type(tensor) in MADE:
+            self._by_layout.setdefault(layout_of(tensor), ref)
+        if given_as and tensor.layout == torch.strided:
+            self._given.setdefault(storage(tensor), given_as)
+
+    def ref(self, tensor: torch.Tensor) -> Ref:
+        """Return where a tensor comes from; one that no call has made is a constant."""
+        if self._stale and storage(tensor) in self._stale:
+            raise self.refusal(STALE, AliasDiverged)
+        return self._refs.get(id(tensor)) or self._by_layout.get(layout_of(tensor)) or self._constant(tensor)
+
+    def known_ref(self, tensor: torch.Tensor) -> Ref | None:
+        """Return where a tensor comes from; None of one that no call has made."""
+        return self._refs.get(id(tensor)) or (self._by_layout.get(layout_of(tensor)) if tensor.layout == torch.strided else None)
+
+    def knows(self, tensor: torch.Tensor) -> bool:
+        """Return whether a call that was noted made this tensor, or it was there before."""
+        return id(tensor) in self._refs or layout_of(tensor) in self._by_layout
+
+    def _constant(self, tensor: torch.Tensor) -> Ref:
+        if type(tensor) not in PLAIN:
+            raise self.refusal(f"a {type(tensor).__name__} is created outside the traced operators,")
+        if self.made_of is not None:
+            self.formulas[len(self.constants)] = self.made_of
+        number = len(self.constants) if self.loops is None else self._number_of_equal(tensor)
+        if number == len(self.constants):
+            self.constants.append(tensor)
+        self.place(tensor, Ref("constant", number), "a constant")
+        return Ref("constant", number)
+
+    def _number_of_equal(self, tensor: torch.Tensor) -> int:
+        """The number of the constant that holds the same: each turn of a loop makes one."""
+        if self.made_of is not None:
+            raise self.refusal("a tensor is created from sizes in a model with loops over a dynamic dimension,")
+        with _disable_current_modes():
+            same = (number for number, other in enumerate(self.constants) if other.dtype == tensor.dtype and torch.equal(other, tensor))
+            return next(same, len(self.constants))
+
+    def resolve_ref(self, tensor: torch.Tensor) -> Ref:
+        """Return where a tensor comes from, as what follows all loops sees it."""
+        ref = self.ref(tensor)
+        return self.loops.resolve_ref(ref) if self.loops is not None else ref
+
+    @property
+    def place_now(self) -> tuple[int, int]:
+        """How many calls and constants have been noted."""
+        return len(self.rows), len(self.constants)
+
+    def again(self, rows: Sequence[OpEvent], begin: int) -> None:
+        """Note calls that were not seen: what those from this number on did, with other tensors."""
+        self.rows += rows
+        if self.follower is not None:
+            with self._end_run_on_error():
+                self.follower.again(rows, begin)
+
+    def gave(self, tensor: torch.Tensor, ref: Ref) -> None:
+        """Note that a tensor is what a call made that was not seen."""
+        self._kept.append(tensor)
+        self._refs[id(tensor)] = self._by_layout[layout_of(tensor)] = ref
+
+    def refusal(self, why: str, kind: type[TraceUnsupported] = TraceUnsupported, instead: str = "") -> Exception:
+        """Return the error for something that a run does not show, with its line and what to do; it counts also where it is caught."""
+        return self.refuse(kind(f"{why} at {line_of(sys._getframe(1))}{f': {instead}.' if instead else ''}"))
+
+    def refuse(self, error: Exception) -> Exception:
+        """Keep the first error that ends the run, and return it."""
+        self.refused = self.refused or error
+        return self.refused
+
+    def __sym_dispatch__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """Compute with sizes: that needs no note, since their expressions say all."""
+        return func(*args, **(kwargs or {}))
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
+        """Note the call, and make it."""
+        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
+            return self._record(effects.replace_lift_fresh(func), args, kwargs or {})
+
+    def _record(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
+        if func is aten.contiguous.default:
+            return self._contiguous(args[0])
+        if (func is BRANCH or func in READS_ONE) and self.is_constant(args[0]):
+            return self.constness.answer(len(self.rows), func(*args))
+        if is_branch(func, args):
+            if isinstance(args[0], FakeTensor):
+                raise self.too_much("a condition on a value cannot be evaluated")
+            return self._answer_branch(args[0], bool(func(*args)))
+        self._check(func, args, kwargs)
+        leaves, spec = flatten_arguments(args, kwargs)
+        came_of = self.constness.came_of(func, leaves, self)
+        if self.loops is not None:
+            told, told_spec = self.loops.arg_refs(args, kwargs)
+        else:
+            told, told_spec = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
+        if self.follower is not None:
+            told = [expression(leaf) for leaf in told]
+            args, kwargs = unflatten_arguments(list(map(plain, leaves)), spec)
+        sizes = effects.sizes_written(func, args, kwargs)
+        out = self._call(func, args, kwargs)
+        if effects.sizes_written(func, args, kwargs) != sizes:
+            raise self.refusal(f"{func} resizes its `out` tensor", NoFallback)
+        if (view := effects.view_instead_of(func)) is not None:
+            del self._refs[id(args[0])]  # from here on it is the view
+        row = OpEvent(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
+        row.by_values = not effects.is_harmless(func) and effects.has_dynamic_output_shape(func, args, kwargs)
+        if row.by_values and self._script.pretended is not None:
+            out = self._script.pretended(self.rows, func, out)
+        number, turns = (self.loops.position, self.loops.stamp()) if self.loops is not None else (len(self.rows), ())
+        for part, result in enumerate(out if row.many else (out,)):
+            writes = self.loops is not None and func._schema.is_mutable and isinstance(result, torch.Tensor) and self.knows(result)
+            row.made.append(self._output_meta(result, self.ref(result) if writes else Ref("row", number, part, turns)))
+            self.constness.made(Ref("row", number, part, turns), result, came_of)
+        self._add(row)
+        return out
+
+    def _call(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Make the call. Where values do not lead to it, an error of it says nothing of what the model does with those that do."""
+        try:
+            with torch._C._DisablePythonDispatcher():  # as eager makes it, and faster
+                if effects.is_identity(func, args):
+                    return args[0]
+                return func(*args, **kwargs) if self.work is None else self._call_within_budget(self.work, func, args, kwargs)
+        except Exception as error:
+            self.has_failed = True
+            if not self._script.is_off_trace:
+                raise
+            where = f"in a branch that these values do not take, after the condition at {self._script.lines[-1]},"
+            raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
+
+    def _call_within_budget(self, work: ComputeBudget, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
+        """Make the call where it does not multiply too much; or make it without values."""
+        if work.has_values:
+            if products := flops_of(func, args):
+                with self._end_run_on_error():
+                    work.done(products)
+            if not work.is_large(func, result := func(*args, **kwargs)):
+                return result
+            with self._end_run_on_error():
+                work.refuse_large()
+        leaves, spec = flatten_arguments(args, kwargs)
+        if not work.leaves_out(func, leaves):
+            result = func(*args, **kwargs)
+            return pytree.tree_map(work.like, result) if work.is_large(func, result) else result
+        try:
+            valueless = [self._drop_values(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            return work.record_call(func, leaves, spec, work.call_fake(func, valueless, spec))
+        except (NotImplementedError, UnsupportedFakeTensorException) as error:
+            raise self.too_much(f"{func} cannot be called") from error
+
+    def _drop_values(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor, or one like it without values; neither is to be written from then on, which the other would not show."""
+        if isinstance(tensor, FakeTensor) or self.work is None:
+            return tensor
+        copy = self.work.copy_of(tensor)
+        for one in (tensor, copy):
+            self.is_not_to_be_written(one, VALUES_LEFT_OUT)
+        return copy
+
+    def too_much(self, why: str) -> Exception:
+        """Return the error for what only a run with all values shows."""
+        return self.refusal(f"tracing takes more than {MAX_FLOPS:,} multiplications, and without tensor values {why}", NeedsRealValues)
+
+    def _answer_branch(self, tensor: torch.Tensor, said: bool) -> bool:
+        """The answer to a test of a value, which is noted."""
+        ref = self.ref(tensor)
+        answer, is_new = self._script.answer(self, tensor, ref, said)
+        if not is_new:
+            return answer
+        row = OpEvent(BRANCH, [self.resolve_ref(tensor)], 1, [answer], False)
+        self._add(row)
+        return answer
+
+    def _add(self, row: OpEvent) -> None:
+        """Note a call that was made already."""
+        if self.loops is None:
+            self.rows.append(row)
+        elif not self.loops.take(row):
+            return  # an earlier iteration has made it as well
+        if self.follower is not None:
+            self._tell(self.follower, row)
+
+    def number(self, tensor: torch.Tensor) -> Any:
+        """Note that Python reads an integer from a tensor, and return it: a symbol where sizes are symbols, in a run the number."""
+        check_follows_values(self, "a number is read from a tensor in a loop, or in a function of a higher-order operator,")
+        value = number_in(tensor, self.rows, self._script.pretended)
+        self.rows.append(OpEvent(aten.item.default, [self.ref(tensor)], 1, [value], False, by_values=True))
+        if self.follower is None:
+            return value
+        self._tell(self.follower, self.rows[-1])
+        return self.follower.number(len(self.rows) - 1, value)
+
+    def is_constant(self, tensor: torch.Tensor) -> bool:
+        """Return whether a value is the same in every call, as far as this run shows, so that the file has it as it is."""
+        ref, constant_policy = self.ref(tensor), self._script.constant_policy
+        if self.loops is not None or ref.kind == "constant":  # of which no call shows that all runs have it
+            return False
+        if (depends_on_sizes := self.constness.depends_on_sizes(tensor, ref)) and constant_policy.has_one_answer:
+            raise self.refusal("a value that depends on sizes is read", ConstantDependsOnSize)
+        return depends_on_sizes is False and constant_policy.asked(line_of(sys._getframe(1)))
+
+    def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
+        """Note a call that was made already, of an operator with graphs of its own."""
+        if self.loops is not None and self.loops.stamp():
+            raise self.refusal(f"{op} is called in a loop over a dynamic dimension, or until a value,")
+        leaves, spec = pytree.tree_flatten((args, {}))
+        row = OpEvent(
+            op, [self.resolve_ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec, [], True, sizes=sizes
+        )
+        row.made += [self._output_meta(result, Ref("row", len(self.rows), part)) for part, result in enumerate(results)]
+        self._add(row)
+
+    def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
+        """Return the sizes of a tensor as far as the follower knows them, or those that it has in this run."""
+        known = self.follower.known.get(self.ref(tensor)._replace(turns=())) if self.follower is not None else None
+        return tuple(tensor.shape) if known is None else known
+
+    def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
+        """Refuse from here on whatever writes into the memory of this tensor."""
+        self._given.setdefault(storage(tensor), since)
+
+    def _tell(self, follower: TraceListener, row: OpEvent) -> None:
+        assert self._scopes is not None
+        row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
+        with self._end_run_on_error():
+            follower.row(row)
+
+    @contextmanager
+    def _end_run_on_error(self) -> Iterator[None]:
+        """What the follower raises ends the run, also where the model catches it. What it makes is no part of the run."""
+        try:
+            with unset_fake_temporarily() if self.work is not None else nullcontext():
+                yield
+        except Exception as error:  # noqa: BLE001 - it is raised
+            raise self.refuse(error) from None
+
+    def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Make the call, which says nothing in a file; torch does not even make it where a tensor is contiguous, as it is of one row."""
+        ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
+        if self.work is not None and isinstance(made, FakeTensor):
+            self.work.record_call(aten.contiguous.default, [tensor], 1, made)
+        if RECORD_CONTIGUOUS_AS_COPY.get() and self.loops is None:
+            return self._record_copy(tensor, ref, made)
+        if not tensor.is_contiguous():  # it is a copy, which does not change with the tensor
+            self.twins.setdefault(storage(tensor), []).append(storage(made))
+        self.place(made, ref, COPY)
+        self._by_layout[layout_of(made)] = ref
+        return made
+
+    def _record_copy(self, tensor: torch.Tensor, ref: Ref, made: torch.Tensor) -> torch.Tensor:
+        """Note the call as a copy, which it is of most tensors: where one of the two is written, the other is not to be read any more."""
+        row = OpEvent(aten.clone.default, [ref, torch.contiguous_format], CONTIGUOUS, [], False)
+        row.made.append(self._output_meta(made, Ref("row", len(self.rows))))
+        self.rows.append(row)
+        if tensor.is_contiguous() and (name := self._given.get(storage(tensor))) is not None:
+            self.is_not_to_be_written(made, name)
+        for one, other in ((tensor, made), (made, tensor)):
+            self.twins.setdefault(storage(one), []).append(storage(other))
+        if self.follower is not None:
+            self._tell(self.follower, row)
+        return made
+
+    def _output_meta(self, result: Any, ref: Ref) -> Any:
+        if not isinstance(result, torch.Tensor):
+            return result
+        if result.layout != torch.strided or type(result) not in MADE:
+            raise self.refusal(f"a {type(result).__name__} of layout {result.layout} is created")
+        layout = layout_of(result)
+        if id(result) not in self._refs:
+            self._refs[id(result)] = ref
+            self._kept.append(result)
+        self._by_layout[layout] = self._refs[id(result)]
+        memory, _, shape, stride, dtype = layout
+        return TensorMeta(shape, dtype, memory, stride)
+
+    def _check_surroundings(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
+        if torch.is_autocast_enabled("cpu"):
+            raise self.refusal("the model runs under autocast, which capture by running does not support,")
+        if effects.is_random(func) and (told := refuse_generator(args, kwargs, SEED)) is not None:
+            raise self.refusal(told[0], NoFallback, told[1])
+
+    def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
+        """Refuse, before it is made, a call that reads values or changes what was there before."""
+        if not isinstance(func, torch._ops.OpOverload):
+            raise self.refusal(f"the higher-order operator {func} is called, which capture by running does not support,")
+        self._check_surroundings(func, args, kwargs)
+        if effects.is_harmless(func):
+            return
+        if effects.is_inplace_view(func) and (not effects.view_instead_of(func) or self.loops or self.ref(args[0]).kind != "row"):
+            raise self.refusal(f"{func} changes the shape or the memory of a tensor in place")
+        if func in effects.UNCHECKED:
+            raise self.refusal(f"{func} may crash the process at other sizes, because its kernel does not check shapes,")
+        if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
+            without = any(isinstance(leaf, FakeTensor) for leaf in args)
+            raise self.too_much("no value can be read") if without else self.refusal("a tensor value is read", DataDependentScalar)
+        if effects.has_dynamic_output_shape(func, args, kwargs):
+            check_size_decided(self, func, pytree.tree_leaves((args, kwargs)))
+        for tensor in effects.written(func, args, kwargs):
+            if (name := self._given.get(storage(tensor))) is not None:
+                if name == VALUES_LEFT_OUT:
+                    raise self.too_much("a write into a copied tensor cannot be traced")
+                raise self.refusal(f"the model writes into {name}", AliasDiverged if name == COPY else TraceUnsupported)
+            if not isinstance(tensor, FakeTensor) and any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((args, kwargs))):
+                raise self.too_much("a write into a tensor with values cannot be traced")
+            self.constness.written(tensor, self.constness.came_of(func, pytree.tree_leaves((args, kwargs)), self))
+            self.changed.update(number for number, given in self.inputs.items() if storage(given) == storage(tensor))
+            self._stale.update(self.twins.get(storage(tensor), ()))

@@ -1,0 +1,96 @@
+"""Whether a run at other sizes equals the symbolic run under substitution."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sympy
+import torch
+
+from ..ir.expressions import Size, evaluate_at
+from ..structure.repeated_blocks import Repeated
+from ..trace.alias_consistency import AliasConsistency
+from ..trace.events import OpEvent, Ref, TensorMeta, Trace, alike, equal
+from ..trace.refusal import NoFallback
+from ..trace.size_domain import SizeAssignment
+
+Known = Mapping[Ref, tuple[Size, ...]]
+
+
+def is_at(trace: Trace, known: Known, other: Trace, setting: SizeAssignment) -> bool:
+    """Return whether another run equals this one at its sizes; False if the rows alone cannot decide it.
+
+    Args:
+        trace: of a run with symbols.
+        known: the sizes of tensors in that run.
+        setting: the sizes of the other run.
+    """
+    if trace.exception or other.exception or trace.loops or len(trace.rows) != len(other.rows):
+        return False
+    if (trace.changed, trace.answers, trace.spec) != (other.changed, other.answers, other.spec):
+        return False
+    at = AtSizes(setting)
+    same = at.are(trace.returned, other.returned) and _constants_agree(trace.constants, other.constants)
+    return same and at.have_same_rows(trace.rows, other.rows, known) and _share_memory_alike(trace, other)
+
+
+def _constants_agree(mine: Sequence[torch.Tensor], others: Sequence[torch.Tensor]) -> bool:
+    return len(mine) == len(others) and all(one is other or equal(one, other) for one, other in zip(mine, others, strict=True))
+
+
+def _share_memory_alike(trace: Trace, other: Trace) -> bool:
+    memory = AliasConsistency(2)
+    try:
+        for number, (row, theirs) in enumerate(zip(trace.rows, other.rows, strict=True)):
+            memory.note(number, row, [theirs])
+    except NoFallback:
+        return False
+    return True
+
+
+class AtSizes:
+    """Expressions at one setting."""
+
+    def __init__(self, setting: SizeAssignment) -> None:
+        self._setting = setting
+        self._known: dict[sympy.Basic, Any] = {}
+
+    def _number(self, size: Any) -> Any:
+        if not isinstance(size, sympy.Basic):
+            return size
+        if size not in self._known:
+            self._known[size] = evaluate_at(size, self._setting)
+        return self._known[size]
+
+    def are(self, mine: Sequence[Any], others: Sequence[Any]) -> bool:
+        """Return whether arguments or results are those of the other run."""
+        return len(mine) == len(others) and all(map(self._is, mine, others))
+
+    def _is(self, one: Any, other: Any) -> bool:
+        if isinstance(one, sympy.Basic):
+            return bool(self._number(one) == other)
+        return not isinstance(one, Trace) and (one == other if isinstance(one, Ref) else alike(one, other))
+
+    def have_same_rows(self, mine: Sequence[OpEvent], others: Sequence[OpEvent], known: Known) -> bool:
+        """Return whether all calls are those of the other run."""
+        return all(self._is_row(number, a, b, known) for number, (a, b) in enumerate(zip(mine, others, strict=True)))
+
+    def _is_row(self, number: int, row: OpEvent, other: OpEvent, known: Known) -> bool:
+        if isinstance(row, Repeated) and row.repeats_as(other):  # of a call that was looked at
+            return True
+        return row.kind == other.kind and self.are(row.leaves, other.leaves) and self._made_alike(number, row, other, known)
+
+    def _made_alike(self, number: int, row: OpEvent, other: OpEvent, known: Known) -> bool:
+        for part, (one, found) in enumerate(zip(row.made, other.made, strict=True)):
+            if not isinstance(one, TensorMeta) or not isinstance(found, TensorMeta):
+                if not alike(one, found):
+                    return False
+                continue
+            sizes = known[Ref("row", number, part)]
+            if one.dtype != found.dtype or len(sizes) != len(found.shape) or any(map(self._differs, sizes, found.shape)):
+                return False
+        return True
+
+    def _differs(self, size: Size, found: int) -> bool:
+        return bool(self._number(size) != found)

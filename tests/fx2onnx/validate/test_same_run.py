@@ -1,0 +1,65 @@
+"""A run at other sizes is held against the run with symbols afterwards: calls, constants, sizes and memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import sympy
+import torch
+from modules import Of
+
+from fx2onnx.trace.events import Ref, TensorMeta, Trace
+from fx2onnx.trace.run import trace
+from fx2onnx.validate.same_run import is_at
+
+N = sympy.Symbol("n", integer=True, positive=True)
+LARGEST = 3  # the size of the run that has symbols for it
+
+
+def _known(found: Trace) -> dict[Ref, Any]:
+    """The sizes of all results, with a symbol for the size that moves."""
+    made = ((Ref("row", number, part), one) for number, row in enumerate(found.rows) for part, one in enumerate(row.made))
+    return {ref: tuple(N if size == LARGEST else size for size in one.shape) for ref, one in made if isinstance(one, TensorMeta)}
+
+
+def _is_at(function: Callable[[torch.Tensor], Any], other: Callable[[torch.Tensor], Any], size: int = 5, told: int = 5) -> bool:
+    one, two = (trace(Of(f), ((torch.ones(n, 2),), {})) for f, n in ((function, LARGEST), (other, size)))
+    return is_at(one, _known(one), two, {N: told})
+
+
+def test_the_same_calls_at_other_sizes_are_the_same_run() -> None:
+    assert _is_at(lambda x: (x * 2).sum(1), lambda x: (x * 2).sum(1))
+
+
+DIFFERENT: dict[str, Callable[[torch.Tensor], Any]] = {
+    "another operator": lambda x: (x + 2).sum(1),
+    "another constant": lambda x: (x * 3).sum(1),
+    "another axis": lambda x: (x * 2).sum(0),
+    "another tensor": lambda x: (x * 2, x.sum(1))[1],
+    "a further call": lambda x: (x * 2).sum(1).relu(),
+    "another result": lambda x: [(x * 2), (x * 2).sum(1)][0],
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_what_differs_is_seen(name: str) -> None:
+    assert not _is_at(lambda x: (x * 2).sum(1), DIFFERENT[name])
+
+
+def test_a_size_that_the_expression_does_not_give_is_seen() -> None:
+    assert not _is_at(lambda x: (x * 2).sum(1), lambda x: (x * 2).sum(1), size=5, told=6)
+
+
+def test_another_constant_tensor_is_seen() -> None:
+    assert not _is_at(lambda x: x + torch.tensor([1.0, 2.0]), lambda x: x + torch.tensor([1.0, 3.0]))
+
+
+def test_a_write_into_memory_that_is_shared_at_some_sizes_is_seen() -> None:
+    def written(x: torch.Tensor) -> torch.Tensor:
+        y = x * 1
+        (y.reshape(-1) if len(x) == LARGEST else y.t().reshape(-1)[: y.numel()].view(-1)).mul_(2)
+        return y
+
+    assert not _is_at(written, written)
