@@ -216,7 +216,7 @@ with muffled():
 
 PARTS = {
     TraceDriver._run.__code__: "runs",
-    TraceDriver._followed.__code__: "one graph",
+    TraceDriver._trace_symbolic.__code__: "one graph",
     Conversion.model.__code__: "translation",
     apply_passes.__code__: "tidying",
 }

@@ -15,8 +15,8 @@ from datetime import date
 from pathlib import Path
 
 from exportlab import show
-from exportlab.bench import Bench, ComputeBudget, Plan, measure
-from exportlab.bench.result import CaptureRequest
+from exportlab.bench import Bench, Plan, Work, measure
+from exportlab.bench.result import Way
 from exportlab.bench.run import InForks
 from exportlab.measure import benchmark, figures, real, tables, timing, words
 from exportlab.messages import muffled
@@ -214,9 +214,7 @@ def bench(name: str) -> Bench:
     one = real.REAL[name]
     folder = Path(tempfile.mkdtemp() if page.quick else "build/real_sizes") / name
     sizes = {"batch": (1,)} if page.quick else one.sizes
-    work = ComputeBudget(
-        name, ways, rounds, Plan(sizes, calls=calls), real.__file__, 1200, 20 * 2**30
-    )
+    work = Work(name, ways, rounds, Plan(sizes, calls=calls), real.__file__, 1200, 20 * 2**30)
     forks = InForks(getattr(real, name), (1200, 20 * 2**30)) if page.quick else None
     return Bench(measure(work, folder, page.tell, forks))
 
@@ -231,9 +229,7 @@ with muffled():
 KINDS = {EXPORT: "export", LOAD: "load"}
 
 
-def timings(
-    ways: dict[str, CaptureRequest], seen: dict[str, tuple[float, ...]]
-) -> timing.Timings | None:
+def timings(ways: dict[str, Way], seen: dict[str, tuple[float, ...]]) -> timing.Timings | None:
     """What was seen of those that are right in every round, round by round."""
     most = max(map(len, seen.values()), default=0)
     kept = {n: taken for n, taken in seen.items() if ways[n].ranked and len(taken) == most > 0}

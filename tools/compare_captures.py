@@ -57,7 +57,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class OpEvent(Case):
+class Row(Case):
     """What became of a case by each capture: an outcome, and by what the first graph differs, or what the one that is not right said."""
 
     run: str
@@ -87,13 +87,13 @@ def _list_operator_cases(dtype: str) -> Iterator[tuple[str, str]]:
         yield f"{task.op}#{i}", "moving" if task.mode == "dynamic" else task.mode
 
 
-def compare_case(case: Case) -> OpEvent | None:
+def compare_case(case: Case) -> Row | None:
     """Capture one case twice; None where it says nothing about an export."""
     quiet()
     return _compare_operator_case(case) if case.set.startswith("op_db") else _compare_zoo_case(case)
 
 
-def _compare_zoo_case(case: Case) -> OpEvent:
+def _compare_zoo_case(case: Case) -> Row:
     built = zoo.get(case.case).build()
     given, shapes = (built.samples, built.dynamic_shapes) if case.mode == "moving" else (built.samples[:1], None)
     tried = [_attempt(built.module, given, shapes, capture) for capture in CAPTURES]
@@ -114,7 +114,7 @@ def _describe_attempt(tried: Attempt) -> str:
     return reason(tried.error) if tried.error else str(tried.row()["what was seen"])
 
 
-def _compare_operator_case(case: Case) -> OpEvent | None:
+def _compare_operator_case(case: Case) -> Row | None:
     name, _, place = case.case.partition("#")
     task = Task(name, case.set.split()[1], "dynamic" if case.mode == "moving" else case.mode)
     op = database()[name]
@@ -168,7 +168,7 @@ def _find_requested_dim(size: Any, program: torch.export.ExportedProgram) -> Any
     return Dim.DYNAMIC if others else dim if size.node.expr == symbol else int(factor) * dim + int(rest)
 
 
-def _row(case: Case, seen: Sequence[tuple[str, str]], artifacts: Sequence[Artifact | None]) -> OpEvent:
+def _row(case: Case, seen: Sequence[tuple[str, str]], artifacts: Sequence[Artifact | None]) -> Row:
     (run, by_run), (export, by_export) = seen
     graphs, why = "", ""
     if all(artifacts):
@@ -176,7 +176,7 @@ def _row(case: Case, seen: Sequence[tuple[str, str]], artifacts: Sequence[Artifa
         graphs = "equal" if not why else "same operators" if why[0] not in "+-" else "other"
     if run != export or run in NEVER:
         why = shorten_message(by_run if run != Outcome.OK else by_export)
-    return OpEvent(case.set, case.case, case.mode, str(run), str(export), graphs, why)
+    return Row(case.set, case.case, case.mode, str(run), str(export), graphs, why)
 
 
 def shorten_message(message: str) -> str:
@@ -184,7 +184,7 @@ def shorten_message(message: str) -> str:
     return re.sub(r" at tests/\S+ in <lambda>", "", " ".join(message.split()))[:SAID]
 
 
-def kind_of(row: OpEvent) -> str:
+def kind_of(row: Row) -> str:
     """Return in which column of the counts a case stands."""
     ok = (row.run == Outcome.OK, row.torch_export == Outcome.OK)
     return {(True, False): "run alone", (False, True): "torch.export alone", (False, False): "neither"}.get(ok) or row.graphs
@@ -198,12 +198,12 @@ WHY_NOT_RUN = {
 KINDS = ("equal", "same operators", "other", "run alone", "torch.export alone", "neither")
 
 
-def why_not_run(row: OpEvent) -> str:
+def why_not_run(row: Row) -> str:
     """Return of what kind the reason is that a case comes out by torch.export alone."""
     return next((kind for kind, pattern in WHY_NOT_RUN.items() if re.search(pattern, row.why)), "other")
 
 
-def counts(rows: Iterable[OpEvent]) -> list[dict[str, Any]]:
+def counts(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Return how many cases of each set and mode came out right by both captures with equal graphs, and so on; the last row is the sum."""
     found = Counter((row.set, row.mode, kind_of(row)) for row in rows)
     groups = [(which, mode) for which in SETS for mode in ("static", "moving") if any(key[:2] == (which, mode) for key in found)]
@@ -213,7 +213,7 @@ def counts(rows: Iterable[OpEvent]) -> list[dict[str, Any]]:
     return [*table, {"set": "all", "mode": ""} | {kind: sum(row[kind] for row in table) for kind in KINDS}]
 
 
-def sentences(total: Mapping[str, Any], listed: Iterable[OpEvent]) -> list[str]:
+def sentences(total: Mapping[str, Any], listed: Iterable[Row]) -> list[str]:
     """Return what the page says of the counts, in sentences."""
     number = {kind: int(total[kind]) for kind in KINDS}
     both = sum(number[kind] for kind in KINDS[:3])
@@ -232,15 +232,15 @@ def sentences(total: Mapping[str, Any], listed: Iterable[OpEvent]) -> list[str]:
     ]
 
 
-def differs(row: OpEvent) -> bool:
+def differs(row: Row) -> bool:
     """Whether a case is listed: its outcomes or its graphs differ, or both are what no outcome should be."""
     return row.run != row.torch_export or row.graphs in ("same operators", "other") or row.run in NEVER
 
 
-def write(rows: Iterable[OpEvent]) -> None:
+def write(rows: Iterable[Row]) -> None:
     """Store the differences and the counts, each file whole or not at all."""
     rows = sorted(rows, key=lambda row: (SETS.index(row.set), row.case, row.mode))
-    _store(DIFFERENCES, [asdict(row) for row in rows if differs(row)], [field.name for field in fields(OpEvent)])
+    _store(DIFFERENCES, [asdict(row) for row in rows if differs(row)], [field.name for field in fields(Row)])
     _store(COUNTS, counts(rows), ["set", "mode", *KINDS])
 
 
@@ -253,19 +253,19 @@ def _store(path: Path, rows: Iterable[dict[str, Any]], names: Sequence[str]) -> 
     beside.replace(path)
 
 
-def read(path: Path = DIFFERENCES) -> list[OpEvent]:
+def read(path: Path = DIFFERENCES) -> list[Row]:
     """Return the stored differences."""
     with path.open(newline="", encoding="utf-8") as file:
-        return [OpEvent(**row) for row in csv.DictReader(file)]
+        return [Row(**row) for row in csv.DictReader(file)]
 
 
-def load_records(path: Path) -> dict[Case, OpEvent | None]:
+def load_records(path: Path) -> dict[Case, Row | None]:
     """Return what is among the records of an earlier call; a torn last line is none."""
-    found: dict[Case, OpEvent | None] = {}
+    found: dict[Case, Row | None] = {}
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else ():
         if line.endswith("\n"):
             case, row = json.loads(line)
-            found[Case(**case)] = row and OpEvent(**row)
+            found[Case(**case)] = row and Row(**row)
     return found
 
 
@@ -275,9 +275,7 @@ def run(wanted: Sequence[Case], path: Path, processes: int) -> None:
     with path.open("a", encoding="utf-8") as file:
         for case, row in done(wanted, compare_case, processes, LIMIT):
             row = (
-                OpEvent(**asdict(case), run=row.outcome, torch_export=row.outcome, graphs="", why=row.detail)
-                if isinstance(row, Lost)
-                else row
+                Row(**asdict(case), run=row.outcome, torch_export=row.outcome, graphs="", why=row.detail) if isinstance(row, Lost) else row
             )
             file.write(json.dumps([asdict(case), row and asdict(row)]) + "\n")
             file.flush()

@@ -151,7 +151,7 @@ def shapes(call: Call, kind: str, by_name: bool) -> dict[str, dict[int, Any]]:
 
 
 @dataclass(frozen=True)
-class OpEvent:
+class Row:
     """One export: its outcome, its processor time and torch.export's, the nodes of its graph, and what was seen.
 
     Attributes:
@@ -173,7 +173,7 @@ class OpEvent:
         return f"{given} {self.outcome:8} {self.ours:6.2f} s {ratio} {self.nodes:5} nodes  {self.seen}".rstrip()
 
 
-def export_variant(module: torch.nn.Module, model: Model, variant: str, by_name: bool, theirs: float | None = None) -> OpEvent:
+def export_variant(module: torch.nn.Module, model: Model, variant: str, by_name: bool, theirs: float | None = None) -> Row:
     """Export a model with one variant of its arguments, and compare it with eager."""
     call = calls(model.kind, *AT)[variant]
     named = model.name, variant, "name" if by_name else "dynamic"
@@ -181,10 +181,10 @@ def export_variant(module: torch.nn.Module, model: Model, variant: str, by_name:
     try:
         program = to_onnx(module, (), kwargs=dict(call), dynamic_shapes=shapes(call, model.kind, by_name))
     except Exception as error:  # noqa: BLE001 - the outcome is that it refuses
-        return OpEvent(*named, "refused", time.process_time() - start, theirs, seen=words(error))
+        return Row(*named, "refused", time.process_time() - start, theirs, seen=words(error))
     seconds = time.process_time() - start
     outcome, seen = compare_with_eager(program, module, model.kind, variant)
-    return OpEvent(*named, outcome, seconds, theirs, len(list(program.model.graph.all_nodes())), seen)
+    return Row(*named, outcome, seconds, theirs, len(list(program.model.graph.all_nodes())), seen)
 
 
 def compare_with_eager(program: Any, module: torch.nn.Module, kind: str, variant: str) -> tuple[str, str]:
@@ -238,7 +238,7 @@ def seconds_of_torch_export(module: torch.nn.Module, kind: str, variant: str) ->
     return time.process_time() - start
 
 
-def rows_of(model: Model, fast: bool) -> Iterator[OpEvent]:
+def rows_of(model: Model, fast: bool) -> Iterator[Row]:
     """Yield a row for each variant and each way to give the dimensions; with `fast`, of the last variant alone, without torch.export.
 
     Raises:
@@ -252,7 +252,7 @@ def rows_of(model: Model, fast: bool) -> Iterator[OpEvent]:
             yield export_variant(module, model, variant, by_name, theirs)
 
 
-def all_rows(chosen: Iterable[Model], fast: bool) -> Iterator[OpEvent]:
+def all_rows(chosen: Iterable[Model], fast: bool) -> Iterator[Row]:
     """Yield the rows of all models, and print which cannot be built."""
     export_variant(MODELS[0].build(), MODELS[0], "ids", by_name=True)  # what is loaded once is not timed
     for model in chosen:
@@ -262,13 +262,13 @@ def all_rows(chosen: Iterable[Model], fast: bool) -> Iterator[OpEvent]:
             print(f"{model.name:14} cannot be built with this transformers: {words(error)}", flush=True)
 
 
-def ratio_of(rows: Sequence[OpEvent]) -> float | None:
+def ratio_of(rows: Sequence[Row]) -> float | None:
     """Return the processor time of the exports over torch.export's, of those that both export; None where there is none."""
     both = [(row.ours, row.theirs) for row in rows if row.theirs and row.outcome != "refused"]
     return sum(ours for ours, _ in both) / sum(theirs for _, theirs in both) if both else None
 
 
-def failures(rows: Sequence[OpEvent], floor: int, most: float | None) -> list[str]:
+def failures(rows: Sequence[Row], floor: int, most: float | None) -> list[str]:
     """Return what is not as it should be, a sentence each."""
     counts, ratio = Counter(row.outcome for row in rows), ratio_of(rows)
     found = []
@@ -281,7 +281,7 @@ def failures(rows: Sequence[OpEvent], floor: int, most: float | None) -> list[st
     return found
 
 
-def summary(rows: Sequence[OpEvent]) -> str:
+def summary(rows: Sequence[Row]) -> str:
     """Return how many exports have which outcome, and their processor time relative to torch.export's."""
     counted, ratio = f"{dict(Counter(row.outcome for row in rows))} of {len(rows)}", ratio_of(rows)
     return f"{counted}; {ratio:.2f} of torch.export's processor time" if ratio else counted
