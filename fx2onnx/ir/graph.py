@@ -53,8 +53,8 @@ class Graph(Tape):
 
         >>> import onnx_ir as ir
         >>> from fx2onnx.ir.graph import Graph, Tensor
-        >>> from fx2onnx.ir.context import Shared
-        >>> g = Graph(Shared(opset=20))
+        >>> from fx2onnx.ir.context import ModelContext
+        >>> g = Graph(ModelContext(opset=20))
         >>> x = Tensor(name="x", sizes=(2, 3), type=ir.TensorType(ir.DataType.FLOAT))
         >>> y = g.Softmax(g.Mul(x, 0.5), axis=-1)
         >>> positive = g.Greater(y, 0)
