@@ -67,7 +67,7 @@ class ConcreteRuns:
         self.given = tuple(answers)
         self.loops = DynamicLoops(whiles=whiles)  # those that are rolled up
         self.by_values = ValueRuns()
-        self.fewest = 1 + MORE  # settings that tell what a size is
+        self.fewest = 1 + MORE + (len(axes.example) > 1)  # settings that tell what a size is; of several axes one in another order
         self.known: Mapping[Ref, tuple[Size, ...]] = {}  # the sizes of tensors in the last run with symbols
         self.last: Trace | None = None  # that run
 

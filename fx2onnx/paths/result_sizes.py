@@ -35,11 +35,8 @@ class ResultSizes:
             return row.sizes or [], False
         if not has_loops and (found := sizes_by_rule(node)) is not None:
             return found if is_windowed(row.op) else [tuple(map(self._sizes.simplest, shape)) for shape in found], False
-        if special := self._takes_special_sizes(node, leaves):
-            if (listed := sizes_of_list(node)) is not None:
-                return ([listed], True) if any(map(self._sizes.is_degenerate, listed)) else ([], False)
-        elif not is_windowed(row.op):
-            return [], False
+        if (special := self._takes_special_sizes(node, leaves)) and (listed := sizes_of_list(node)) is not None:
+            return ([listed], True) if any(map(self._sizes.is_degenerate, listed)) else ([], False)
         return self.shape_propagation.of(node), special
 
     def _is_constant(self, row: OpEvent, leaves: Sequence[Any]) -> bool:

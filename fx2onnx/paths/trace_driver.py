@@ -40,7 +40,7 @@ from ..trace.symbolic_builtins import NO_SIZES, RetryFacts
 from ..validate.replay import check_lengths, lengths, long_enough
 from ..validate.same_run import is_at
 from ..validate.special_sizes import is_right_at, is_special
-from .concrete_runs import FEWEST, MORE, VARIETY, ConcreteRuns
+from .concrete_runs import FEWEST, VARIETY, ConcreteRuns
 from .graph_builder import GraphBuilder
 
 
@@ -118,7 +118,7 @@ class TraceDriver(ConcreteRuns):
                 if error.setting is not None:
                     self._run_further(error.setting)
                 else:
-                    self.fewest = 0 if not self.trace_extra_sizes(MORE) else self.fewest
+                    self.fewest = self.fewest if self.trace_extra_sizes(self.fewest - 1) else 0
             except TraceUnsupported as error:
                 if isinstance(error, (CallSequenceDiverged, ConstantDiverged)) and self._set_aside():
                     refused = error

@@ -17,7 +17,10 @@ from torch.utils import _pytree as pytree
 from ..guards.error_text import describe_unregistered_class
 from ..ir.expressions import expression
 from ..patches.registry import apply_patches
-from . import effects
+from . import (
+    effects,
+    module_list_index,  # noqa: F401 - its patches are entered
+)
 from .events import Ref, Trace, state_of
 from .grown_buffers import check_buffers
 from .hidden_state import called_apart, equal_results, restore_module_state

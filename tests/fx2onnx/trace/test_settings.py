@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from exportlab import to_onnx, verify
-from fx2onnx.paths import trace_driver
+from fx2onnx.paths import concrete_runs, trace_driver
 
 
 @pytest.mark.parametrize(("rows", "refused", "sizes"), [(2, (), [7, 1, 2]), (1, (), [7, 1, 2]), (2, (7,), [7, 1, 5, 2])])
@@ -25,7 +25,8 @@ def test_it_is_run_at_few_sizes_and_at_more_where_few_tell(
             raise RuntimeError("a size that the model does not take")
         return traced(model, arguments, *rest, **named)
 
-    monkeypatch.setattr(trace_driver, "trace", noted)
+    for module in (concrete_runs, trace_driver):
+        monkeypatch.setattr(module, "trace", noted)
     model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
     program = to_onnx(model, (torch.randn(rows, 4),), dynamic_shapes=({0: "rows"},), capture="run")
     assert run == sizes
