@@ -28,6 +28,7 @@ OTHER_USES = (
         for name in ("neg", "pos", "abs", "float", "int", "index", "round", "trunc", "floor", "ceil", "hash", "str", "repr", "format")
     ),
 )
+MAKERS = (torch.tensor, torch.as_tensor, torch.asarray)
 INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
 OF_PYTHON_S_OWN = {*dir(int), *dir(float)}
 
@@ -135,6 +136,8 @@ class ItemIntercept(TorchFunctionMode):
         frame = outside(sys._getframe(1))
         if func in (torch.Tensor.item, torch.Tensor.tolist) and self._has_number(args[0]):
             return self._read(args[0], frame, is_list=func is torch.Tensor.tolist)
+        if func in MAKERS and any(type(leaf) is ScalarProxy for leaf in pytree.tree_leaves((args, kwargs))):
+            raise self._tracer.refusal(f"{func.__name__}() is called with a number that was read from a tensor,")
         if func in INDEXING:
             args = (args[0], pytree.tree_map_only(slice, partial(self._read_slice_ends, frame), args[1]), *args[2:])
         return func(*args, **(kwargs or {}))

@@ -79,20 +79,22 @@ TAKEN: dict[str, Callable[[Tensor], Any]] = {
     "an operator that is taken apart on one side": lambda x: torch.add(x, 1, out=torch.ones(x.shape)) if x.sum() > 2 else x,
     "a size returned": lambda x: (x + 1, x.shape[0]),
 }
+DECIDED: dict[str, Callable[[Tensor], Any]] = {  # whose sizes values decide
+    "nonzero": lambda x: x.nonzero(),
+    "as many as counts say": lambda x: torch.repeat_interleave(x, (x[:, 0] * 0 + 2).long(), dim=0),
+    "where": lambda x: torch.where(x > -1)[0],
+    "a mask": lambda x: x[x > 0],
+}
 REFUSED: dict[str, tuple[Callable[[Tensor], Any], str]] = {
     "numpy": (lambda x: torch.from_numpy(numpy.sin(x.numpy())), "numpy.. reads tensor values at " + HERE),
     "asarray": (lambda x: torch.from_numpy(numpy.asarray(x) * 2), "__array__.. reads tensor values at " + HERE),
-    "tolist": (lambda x: torch.tensor(x.tolist()), "tolist.. reads tensor values"),
+    "tolist": (lambda x: torch.tensor(x.tolist()), "tensor.. is called with a number that was read from a tensor, at " + HERE),
     "elements into a tensor": (lambda x: torch.tensor([x[0, 0], x[0, 1]]), "reads tensor values|differs between runs"),
     "elements into a tensor, by its type": (lambda x: x + torch.FloatTensor([x[0, 0], 1, 2, 3]), "differs between runs|value is read"),
     "deepcopy": (lambda x: copy.deepcopy(x) + 1, "set_.source_Storage changes the shape or the memory of a tensor"),
     "a number": (lambda x: x * float(x.sum()), "a tensor value is read at " + HERE),
     "an error that is caught": (caught, "a tensor value is read at " + HERE),
     "as many rows as a value says": (lambda x: x[: int(x.sum())], "a tensor value is read"),
-    "nonzero": (lambda x: x.nonzero(), "depends on values at " + HERE),
-    "as many as counts say": (lambda x: torch.repeat_interleave(x, (x[:, 0] * 0 + 2).long(), dim=0), "depends on values"),
-    "where": (lambda x: torch.where(x > -1)[0], "depends on values"),
-    "a mask": (lambda x: x[x > 0], "depends on values"),
     "a kernel that looks at no sizes": (lambda x: torch.lu_unpack(*torch.linalg.lu_factor(x)), "may crash the process .*" + HERE),
     "vmap": (torch.vmap(lambda row: row * 2), "it fails|BatchedTensor"),
 }
@@ -144,6 +146,16 @@ def test_what_is_taken_is_right_at_sizes_never_run(name: str, shapes: Any, x: Te
             wanted = outputs(model(given.clone()))
         for found, own in zip(program(given), wanted, strict=False):
             torch.testing.assert_close(found, own)
+
+
+@pytest.mark.parametrize("name", DECIDED)
+@pytest.mark.parametrize("shapes", [None, ROWS], ids=["static", "moving"])
+def test_sizes_that_values_decide_are_right_at_other_values(name: str, shapes: Any, x: Tensor) -> None:
+    program = to_onnx(Of(DECIDED[name]).eval(), (x,), dynamic_shapes=shapes, capture="run")
+    for rows in (len(x),) if shapes is None else (len(x), 7, 1):
+        for offset in (-9, 0, 9):
+            given = torch.randn(rows, *x.shape[1:]) + offset
+            assert torch.equal(program(given)[0], DECIDED[name](given))
 
 
 @pytest.mark.parametrize("name", REFUSED)
@@ -285,9 +297,9 @@ def test_the_model_and_its_surroundings_are_as_before(model: nn.Module, x: Tenso
 def test_auto_says_why_it_took_torch_export(x: Tensor) -> None:
     taken = to_onnx(Of(TAKEN["layers"]).eval(), (x,), dynamic_shapes=ROWS, capture="auto").report
     assert (taken.capture, taken.trace_failure) == ("run", "")
-    fallen = to_onnx(Of(REFUSED["nonzero"][0]).eval(), (x,), capture="auto").report
+    fallen = to_onnx(Of(REFUSED["vmap"][0]).eval(), (x,), capture="auto").report
     assert fallen.capture == "torch.export"
-    assert "TraceUnsupported: the size of the result of aten.nonzero.default depends on values" in fallen.trace_failure
+    assert "BatchedTensor" in fallen.trace_failure
 
 
 def test_auto_raises_what_torch_export_says_and_notes_what_the_runs_said(x: Tensor) -> None:
