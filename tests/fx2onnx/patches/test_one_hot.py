@@ -36,7 +36,6 @@ def test_classes_are_counted_anew(function: Any) -> None:
     module, values = Op(function), torch.tensor([[1, 0, 3], [2, 2, 1]])
     program = to_onnx(module, (values,), dynamic_shapes=(({0: "batch"},),))
     verify(program, module, [(values,), (torch.tensor([[0, 0, 6]]),), (values * 0,)]).check()
-    assert any("is true or 1" in limit for limit in program.report.limits), "eager takes no class below zero"
 
 
 def test_as_many_classes_as_are_asked_for_stay_so() -> None:
