@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import count
 from typing import NamedTuple
 
 from ..guards.dynamic_shapes import OpenGuard
@@ -11,6 +10,8 @@ from ..trace.refusal import TraceUnsupported
 from ..trace.source_location import line_in
 from .path_events import Event, PathEvents, Use, gives, kind_of
 from .path_tree import Block, Call, Fork, Stop, Tree
+
+MOST_ARMS = 64  # that one path adds to a program
 
 
 class Aligned(NamedTuple):
@@ -38,12 +39,12 @@ class Insertion:
         if len(self._tree.lines) == 1:
             self._tree.root += [Call({path: event}, path) for event in range(len(line.events))]
             return True
-        for times in count():
+        for times in range(MOST_ARMS):
             stops, number = Walk(self._tree, path).stops()
             if not stops and number == len(line.events):
                 return bool(times)
             self._graft(path, stops or [Stop(self._tree.root, len(self._tree.root))], number)
-        raise AssertionError
+        raise TraceUnsupported(f"a path of the model does not join the others after {MOST_ARMS} branches")
 
     def follows(self, path: int, line: PathEvents) -> bool:
         """Return whether all events of a path are in the program; it is not inserted."""
@@ -143,18 +144,31 @@ class Insertion:
             if not (isinstance(following, Fork) and following.asks is asks):
                 block[begin:until] = [Fork(asks, None, {answer: new, not answer: block[begin:until]})]
                 return
+        fork = self._fork_by_size(path, passing, block[begin:until], new)
+        if fork is None:
+            raise self._build_unexplained_error(path, stops, events[0])
+        block[begin:until] = [fork]
+
+    def _fork_by_size(self, path: int, passing: Collection[int], old: Block, new: Block) -> Fork | None:
+        """Return a fork by a test of sizes with some items on one side and those of a path on the other; None where no test separates it.
+
+        Where the test does not separate all other paths, those that are left share the side of the path, which is forked again.
+        """
         test, others = self._separating(path, passing)
         if test is None:
-            raise self._build_unexplained_error(path, stops, events[0])
-        holds = line.side_of(test)
+            return None
+        holds = self._tree.lines[path].side_of(test)
         assert holds is not None
-        kept = passing - others
-        old = block[begin:until]
-        arms = {
-            holds: new if not kept else self._tree.restrict(old, kept),
-            not holds: self._tree.restrict(old, others) if kept else old,
-        }
-        block[begin:until] = [Fork(None, test, arms)]
+        kept = {*passing} - others
+        if not kept:
+            return Fork(None, test, {holds: new, not holds: old})
+        inner: Block = self._tree.restrict(old, kept)
+        if not old:  # nothing there at which the path could leave
+            fork = self._fork_by_size(path, kept, inner, new)
+            if fork is None:
+                return None
+            inner = [fork]
+        return Fork(None, test, {holds: inner, not holds: self._tree.restrict(old, others)})
 
     def _separating(self, path: int, passing: Collection[int]) -> tuple[OpenGuard | None, set[int]]:
         """The test of sizes that separates this path from the largest number of other paths; and those."""

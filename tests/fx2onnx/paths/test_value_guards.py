@@ -156,7 +156,7 @@ def test_both_sides_are_right(function: Callable[..., Any], moves: bool) -> None
 
 
 @pytest.mark.parametrize("moves", [True, False])
-@pytest.mark.parametrize("name", ["padded_if_needed", "experts_in_turn"])
+@pytest.mark.parametrize("name", ["padded_if_needed"])
 def test_a_case_of_the_zoo_is_right(name: str, moves: bool) -> None:
     case = zoo.get(name).build()
     first = case.samples[0]
