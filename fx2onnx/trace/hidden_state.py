@@ -90,12 +90,12 @@ def _snapshot_hooks(module: nn.Module) -> dict[str, Any]:
 
 @contextmanager
 def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
-    """Note, while it lasts, the attributes that calls of the module change from what they are before the first."""
-    before: Values = {}
+    """Note, while it lasts, the attributes that calls of the module change."""
+    before: list[Values] = []
     changed: dict[Key, None] = {}
     handles = (
-        module.register_forward_pre_hook(lambda module, args: before.update({} if before else attribute_values(module))),
-        module.register_forward_hook(lambda module, args, output: changed.update(_find_changes(before, attribute_values(module)))),
+        module.register_forward_pre_hook(lambda module, args: before.append(attribute_values(module))),
+        module.register_forward_hook(lambda module, args, output: changed.update(_find_changes(before[-1], attribute_values(module)))),
     )
     try:
         yield changed

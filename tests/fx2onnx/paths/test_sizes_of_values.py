@@ -129,7 +129,7 @@ def or_zeros(m: Any, x: Tensor, k: Tensor) -> Tensor:
     return y.max(0).values if len(y) else torch.zeros(3)
 
 
-NAMED = (suppressed, grown, filtered_three_times, changed_in_place, put_back, halved, capped, in_pairs, or_zeros)
+NAMED = (suppressed, grown, filtered_three_times, changed_in_place, put_back, capped, in_pairs, or_zeros)
 TAKEN: dict[str, Function] = {
     "nonzero": lambda m, x, k: (x[:, 0] > 0).nonzero(),
     "mask": lambda m, x, k: m.layer(picked(x)).relu().sum(1),
@@ -182,6 +182,7 @@ def over_a_range(m: Any, x: Tensor, k: Tensor) -> Tensor:
 
 
 REFUSED: dict[str, tuple[Function, str]] = {
+    "a while over selected rows": (halved, "depends on values at"),
     "a loop over rows": (over_rows, f"unbind.* at {HERE} .*returns \\d+ parts in all runs, but u0"),
     "a loop over a range": (over_a_range, f"u0 == 3 at {HERE} .*converted to a Python number"),
     "squeeze": (lambda m, x, k: (x[:, 0] > 0).nonzero().squeeze(), f"squeeze removes an axis at {HERE}"),
