@@ -34,6 +34,7 @@ from .guard_chains import check_chain
 
 Capture = Callable[[SizeDomain, Arguments], list[Path]]
 RANGES = 64  # of sizes that are captured: those that a test cuts again among them
+VALUE_RANGES = 16  # where values decide what is tested
 ASKED_AGAIN = (3, 5)  # times a line tells ranges apart, at which it may be a loop
 
 
@@ -162,8 +163,9 @@ class GuardForking:
         never: list[AlwaysRaises] = []
         for side in (test.test, sympy.Not(test.test)):
             try:
-                if self._number > RANGES:
-                    raise TraceUnsupported(f"conditions on sizes make more than {RANGES} ranges")
+                most = VALUE_RANGES if isinstance(test, ValueTest) else RANGES
+                if self._number > most:
+                    raise TraceUnsupported(f"conditions on sizes make more than {most} ranges")
                 paths = self.paths(*self._restrict_to_side(test, side, axes, arguments))
             except AlwaysRaises as error:
                 never.append(error)

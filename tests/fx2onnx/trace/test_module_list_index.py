@@ -119,7 +119,7 @@ def test_lists_and_int_are_as_before() -> None:
 
 def test_layers_are_chosen_also_after_many_captures() -> None:
     lists = nn.ModuleList([nn.ReLU(), nn.Tanh()]), nn.Sequential(nn.ReLU(), nn.Tanh()), nn.ParameterList([torch.ones(1), torch.ones(2)])
-    number = ScalarProxy(torch.tensor(1), Refusing())
+    number = ScalarProxy(torch.tensor(1), Refusing(), None)
     number.chosen[2] = 1
     for _ in range(600):
         for layers in lists:
@@ -131,7 +131,7 @@ def test_layers_are_chosen_also_after_many_captures() -> None:
 
 
 def test_a_layer_is_set_at_no_number_that_a_value_decides() -> None:
-    number = ScalarProxy(torch.tensor(1), Refusing())
+    number = ScalarProxy(torch.tensor(1), Refusing(), None)
     number.chosen[2] = 1
     with apply_patches("chosen_layers"), pytest.raises(TypeError):
         nn.ModuleList([nn.ReLU(), nn.Tanh()])[number] = nn.ReLU()
