@@ -131,7 +131,8 @@ def _capture(model: Any, way: CaptureRequest, by: str, use: Callable[[Capture], 
     except ToOnnxError as error:
         refused = error  # handled further down, where an error of the model's own stands in no other's context
     if unheard is not None:
-        unheard.add_note(f"torch.export also fails: {first_sentence(refused)}")
+        if isinstance(unheard, TooManyPaths):
+            unheard.add_note(f"torch.export also fails: {first_sentence(refused)}")
         raise unheard from refused
     if heavy:
         return use(way.capture_by_tracing(model))
