@@ -14,7 +14,7 @@ import torch
 
 from ..patches.registry import apply_patches, register_patch
 from ..trace.data_dependent_while import ends_it, is_while
-from ..trace.events import OpEvent, Ref, TensorMeta, alike
+from ..trace.events import OpEvent, Ref, TensorMeta, alike, plain
 from ..trace.python_scalars import keep_python_scalars
 from ..trace.refusal import DataDependentWhile, TestInLoop, TraceUnsupported
 from ..trace.size_domain import new_symbol
@@ -163,7 +163,7 @@ class LoopTracer(Filled):
             loop.repeats = again
         else:
             self.found.append(loop)
-            key = (loop.place, str(loop.size), tuple(other.number for other in self._open))
+            key = (loop.place, plain(loop.size), tuple(other.number for other in self._open))
             if key not in self._symbols:
                 number = LEN(self._symbols)
                 environment = self._environment
