@@ -174,7 +174,7 @@ VAGUE = re.compile(
 VAGUE_STILL = {  # those of a public API, those that benchmarks call, whose stored runs hold their scripts, and usual constructors
     *("compared", "measured", "registered", "examined", "for_model", "as_containers", "by_example", "by_signature", "spoken", "muffled"),
     *("in_onnxruntime", "in_process", "stored", "exported", "lightened", "in_bytes", "shown", "seen", "summed", "interleaved"),
-    *("threshold", "reflected", "of_lengths", "searchsorted", "unfold", "as_strided", "as_strided_scatter", "written"),  # operators, and fx2onnx
+    *("threshold", "reflected", "of_lengths", "searchsorted", "unfold", "as_strided", "as_strided_scatter", "written"),
     *("by_turns", "rounded", "listed", "from_file", "from_program", "from_fx", "from_ir", "from_csv", "fold", "dropdown"),
 }
 
