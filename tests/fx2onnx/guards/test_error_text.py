@@ -220,4 +220,3 @@ def test_a_mask_that_is_tested_before_a_loop_is_a_limit() -> None:
         scores, mask = torch.randn(steps, 2, 5), torch.rand(steps, 2) > 0.4
         mask[0] = True
         torch.testing.assert_close(program(scores, mask)[0], model(scores, mask))
-
