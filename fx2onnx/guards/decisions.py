@@ -54,9 +54,11 @@ def ranges_of_root(dim: DynamicDim, size: sympy.Expr) -> dict[sympy.Symbol, Rang
     return {symbol: (max(1, -int((offset - least) // slope)), int((most - offset) // slope))}
 
 
-def is_implied(guard: sympy.Basic, ranges: Ranges, given: Iterable[sympy.Basic] = (), tried: Iterable[SizeOf] = ()) -> bool:
+def is_implied(
+    guard: sympy.Basic, ranges: Ranges, given: Iterable[sympy.Basic] = (), tried: Iterable[SizeOf] = (), boxes: int = BOXES
+) -> bool:
     """Return whether a guard is proved to hold at all sizes in these ranges at which the given tests hold; an undecided one is not."""
-    return decide(guard, ranges, given, tried).implied
+    return decide(guard, ranges, given, tried, boxes).implied
 
 
 def or_is_small(test: sympy.Basic, is_of_a_number: bool = False) -> sympy.Basic:
@@ -67,12 +69,15 @@ def or_is_small(test: sympy.Basic, is_of_a_number: bool = False) -> sympy.Basic:
     return sympy.Or(test, *(sympy.And(side >= 0, side <= 1) if is_difference else side <= 1 for side in sides))
 
 
-def decide(guard: sympy.Basic, ranges: Ranges, given: Iterable[sympy.Basic] = (), tried: Iterable[SizeOf] = ()) -> Decision:
+def decide(
+    guard: sympy.Basic, ranges: Ranges, given: Iterable[sympy.Basic] = (), tried: Iterable[SizeOf] = (), boxes: int = BOXES
+) -> Decision:
     """Decide whether a guard holds at all sizes in these ranges at which the given tests hold.
 
     Args:
         given: those of other sizes as well are left out.
         tried: sizes at which it may be false, tried before the ranges are cut.
+        boxes: into how many ranges of sizes these are cut before it counts as undecided.
     """
     known = (test for test in given if test.free_symbols <= set(ranges))
     goal = sympy.Or(*sympy.Or.make_args(guard), *map(sympy.Not, known))
@@ -82,7 +87,7 @@ def decide(guard: sympy.Basic, ranges: Ranges, given: Iterable[sympy.Basic] = ()
         if evaluate_at(goal, sizes) != sympy.true:
             return Decision(False, sizes)
     within = tuple(sorted(((symbol, ranges[symbol]) for symbol in goal.free_symbols if symbol in ranges), key=str))
-    return _decided_by_rests(goal, within) or _decide(goal, within)
+    return _decided_by_rests(goal, within) or _decide(goal, within, boxes)
 
 
 def is_proved(goal: sympy.Basic, ranges: Ranges) -> bool:
@@ -91,11 +96,11 @@ def is_proved(goal: sympy.Basic, ranges: Ranges) -> bool:
 
 
 @lru_cache(maxsize=1 << 12)
-def _decide(goal: sympy.Basic, ranges: tuple[tuple[sympy.Symbol, Range], ...]) -> Decision:
+def _decide(goal: sympy.Basic, ranges: tuple[tuple[sympy.Symbol, Range], ...], most: int = BOXES) -> Decision:
     boxes: deque[Ranges] = deque([dict(ranges)])
     if {symbol for symbol, _ in ranges} != goal.free_symbols or any(least > most for _, (least, most) in ranges):
         return Decision(any(least > most for _, (least, most) in ranges))
-    for _ in range(BOXES):
+    for _ in range(most):
         if not boxes:
             return Decision(True)
         box = boxes.popleft()

@@ -30,8 +30,6 @@ from .library_sizes import asked_by_libraries
 from .value_runs import ValueRuns, pretended_at
 
 FEWEST = 2  # runs beside the example's
-MORE = 2  # those that an expression has to explain where no operator says what a size is
-VARIETY = 3  # sizes of an axis that has tests
 MOST = 12  # runs that are tried
 
 
@@ -67,7 +65,6 @@ class ConcreteRuns:
         self.given = tuple(answers)
         self.loops = DynamicLoops(whiles=whiles)  # those that are rolled up
         self.by_values = ValueRuns()
-        self.fewest = 1 + MORE + (len(axes.example) > 1)  # settings that tell what a size is; of several axes one in another order
         self.known: Mapping[Ref, tuple[Size, ...]] = {}  # the sizes of tensors in the last run with symbols
         self.last: Trace | None = None  # that run
 
@@ -183,12 +180,3 @@ class ConcreteRuns:
         for setting in settings:
             self._run(setting)
         return len(self.settings) > before
-
-    def _run_further(self, setting: SizeAssignment) -> None:
-        before = len(self.settings)
-        if before < MOST and setting == self.axes.clamp(setting):
-            self._run(setting)
-        if len(self.settings) == before:
-            raise TraceUnsupported(
-                f"a size is ambiguous: several expressions match it at all sizes tried (last {self.axes.format_setting(setting)})"
-            )

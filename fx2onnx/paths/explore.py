@@ -16,7 +16,6 @@ from ..guards.accepted_ranges import constants_accepted
 from ..guards.dims import check_accepted
 from ..guards.dynamic_shapes import check_dynamic_dims, dynamic_dims, moving_numbers
 from ..patches.module_to import allow_harmless_casts
-from ..shapes.size_inference import Underdetermined
 from ..structure.capture_result import Capture, refuse_scripted_parts, separate_shared_inputs
 from ..structure.equal_blocks import EqualBlocks
 from ..structure.join import PathMerger
@@ -135,7 +134,7 @@ def _capture(
 def _note_tests(model: nn.Module, constant_policy: ConstantPolicy, axes: SizeDomain, arguments: Arguments) -> None:
     """Run it with symbols for sizes, so that these axes note the tests on the way, as far as runs at longer sizes make the same calls."""
     runs = TraceDriver(model, axes, arguments, EqualBlocks(model), constant_policy)
-    with suppress(TraceUnsupported, Underdetermined):
+    with suppress(TraceUnsupported):
         runs.trace_extra_sizes()
         runs.collect_guards()
 

@@ -14,7 +14,7 @@ from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import Size
 from ..shapes.fresh_sizes import Told, propagate_sizes
 from ..shapes.propagation import Sizes
-from ..shapes.size_inference import SizeInference
+from ..shapes.size_checks import SizeChecks
 from ..trace.events import OpEvent, TensorMeta
 from ..trace.fresh_symbols import BINDINGS, Origin, answers_before
 from ..trace.refusal import NoFallback, TraceUnsupported
@@ -32,7 +32,7 @@ class DecidedSizes:
         sizes: is told what each symbol is in each run.
     """
 
-    def __init__(self, axes: SizeDomain, sizes: SizeInference) -> None:
+    def __init__(self, axes: SizeDomain, sizes: SizeChecks) -> None:
         self._axes, self._sizes = axes, sizes
         self.binds = True  # whether a call may give a size of its own
         self._rows: list[OpEvent] = []
@@ -76,7 +76,7 @@ class DecidedSizes:
         for axis, numbers in enumerate(zip(*(run.shape for run in runs), strict=True)):
             size, theirs = shape[axis] if shape is not None else (None, None)
             size = size if size is not None else new.get(theirs)
-            if size is None or not self._sizes.give(size, numbers):
+            if size is None or not self._sizes.matches(size, numbers):
                 size = new[theirs] = self._bound(origin._replace(axis=axis), row, node, numbers)
             if size in node.meta.get(BINDINGS, {}):
                 self._axes.fresh.places[size][origin.part, axis] = None

@@ -18,8 +18,8 @@ from torch.utils import _pytree as pytree
 
 from ..ir.captured_program import CallSpec, RunProgram, SymbolicMeta, argument_of
 from ..ir.expressions import Size, expression, python_number, storage
-from ..shapes.propagation import EXAMPLE, ShapePropagation, Sizes, check_parts
-from ..shapes.size_inference import SizeInference
+from ..shapes.propagation import EXAMPLE, ShapePropagation, check_parts
+from ..shapes.size_checks import SizeChecks
 from ..structure.iterations import State
 from ..structure.loop import STACKED, Loop
 from ..structure.loop_checks import check_leaves, check_tests, is_counted
@@ -55,7 +55,7 @@ class GraphBuilder:
 
     kept = RetryFacts()  # of what Python makes plain numbers and bools of
 
-    def __init__(self, model: nn.Module, axes: SizeDomain, arguments: Arguments, traces: Sequence[Trace], sizes: SizeInference) -> None:
+    def __init__(self, model: nn.Module, axes: SizeDomain, arguments: Arguments, traces: Sequence[Trace], sizes: SizeChecks) -> None:
         self.model, self.arguments = model, arguments
         self._begin(axes, traces, sizes, ShapePropagation(axes, sizes.settings))
         self._specs: list[InputSpec] = []
@@ -66,7 +66,7 @@ class GraphBuilder:
         self._place_inputs()
         self._first = self._nodes_before_calls()
 
-    def _begin(self, axes: SizeDomain, traces: Sequence[Trace], sizes: SizeInference, of_operators: ShapePropagation) -> None:
+    def _begin(self, axes: SizeDomain, traces: Sequence[Trace], sizes: SizeChecks, of_operators: ShapePropagation) -> None:
         self.axes, self.traces, self.sizes = axes, traces, sizes
         self.graph = torch.fx.Graph()
         self.modules: dict[str, torch.fx.GraphModule] = {}  # graphs inside
@@ -93,7 +93,6 @@ class GraphBuilder:
 
         Raises:
             TraceUnsupported: another run makes another call here, or something differs that sizes do not explain.
-            Ambiguous: another run would tell.
         """
         self._write(len(self._rows), row, self._others_of(row))
 
@@ -195,7 +194,7 @@ class GraphBuilder:
     def _roll(self, trace: Trace) -> None:
         """Put one call in the place of the turns of each loop."""
         for loops in zip(trace.loops, *(other.loops for other in self.traces), strict=True):
-            if (turns := expression(loops[0].size)) is not None and not self.sizes.give(turns, tuple(loop.turns for loop in loops)):
+            if (turns := expression(loops[0].size)) is not None and not self.sizes.matches(turns, tuple(loop.turns for loop in loops)):
                 raise TraceUnsupported(
                     f"the number of iterations of the loop at {loops[0].line} is not {self.axes.format_size(turns)} at other sizes"
                 )
@@ -289,11 +288,11 @@ class GraphBuilder:
         name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
         if self.decided.concern(row, node, leaves):
-            told, special = self.decided.sizes_of(number, row, node, others), True
+            sizes = self.decided.sizes_of(number, row, node, others)
         else:
-            told, special = self.of_results.infer_call_sizes(row, node, leaves, bool(self._loops))
+            sizes = self.of_results.infer_call_sizes(row, node, leaves)
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
-        found = [self._result(row, node, Ref("row", number, part), made, told, special) for part, made in parts]
+        found = [self._result(row, node, Ref("row", number, part), made, leaves, sizes[part : part + 1]) for part, made in parts]
         check_parts(node, len(row.made), self.axes, row.line)
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
         self._keep(node, row)
@@ -309,7 +308,7 @@ class GraphBuilder:
         if is_counted(first, self._loops):
             return first
         if isinstance(first, sympy.Basic):
-            if self.sizes.learn(first, values[1:]):
+            if self.sizes.matches_further(first, values[1:]):
                 return first
             if first.free_symbols:
                 raise TraceUnsupported(
@@ -317,7 +316,7 @@ class GraphBuilder:
                 )
             first = python_number(first)
         if type(first) is int and all(type(value) is int for value in values[1:]):
-            return self.of_results.size(row, (first, *values[1:]))
+            return self.of_results.find_constant(row, (first, *values[1:]))
         if not all(alike(first, value) for value in values[1:]):
             listed = ", ".join(map(repr, dict.fromkeys((first, *values[1:]))))
             raise ConstantDiverged(f"{row.op} takes {listed} at {line_in(row.line)}, depending on the sizes")
@@ -341,7 +340,9 @@ class GraphBuilder:
             self._nodes[ref] = part
         return self._nodes[ref]
 
-    def _result(self, row: OpEvent, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], told: Sizes, special: bool) -> Any:
+    def _result(
+        self, row: OpEvent, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], leaves: Sequence[Any], sizes: Sequence[Any]
+    ) -> Any:
         first = made[0]
         if not isinstance(first, TensorMeta):
             if row.by_values:
@@ -351,8 +352,8 @@ class GraphBuilder:
         if any(other.dtype != first.dtype or len(other.shape) != len(first.shape) for other in made):
             raise TraceUnsupported(f"{row.op} at {line_in(row.line)} returns a different dtype or number of axes at other sizes")
         shapes = list(zip(*(other.shape for other in made), strict=True))
-        self.known[ref] = sizes = self.of_results.infer_result_sizes(row, node, shapes, told, ref.part, special)
-        return SymbolicMeta.of(sizes, first.dtype, first.storage)
+        self.known[ref] = self.of_results.check_result_sizes(row, leaves, shapes, next(iter(sizes), None))
+        return SymbolicMeta.of(self.known[ref], first.dtype, first.storage)
 
     def _add_outputs(self, trace: Trace) -> list[OutputSpec]:
         results: list[Any] = []
@@ -365,7 +366,7 @@ class GraphBuilder:
 
     def _result_of_the_model(self, values: tuple[Any, ...]) -> Any:
         first = python_number(values[0]) if isinstance(values[0], sympy.Basic) and not values[0].free_symbols else values[0]
-        if isinstance(first, sympy.Basic) and first.is_integer and self.sizes.learn(first, values[1:]):
+        if isinstance(first, sympy.Basic) and first.is_integer and self.sizes.matches_further(first, values[1:]):
             node = self.graph.call_function(operator.index, (first,))
             node.meta["val"] = self.axes.environment.create_symintnode(first, hint=None)
             return node

@@ -1,18 +1,15 @@
-"""Sizes of results: from the operator, checked against all runs; interpolated from the runs only where no operator rule exists."""
+"""Sizes of results: from the operator, compared with all runs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import sympy
 import torch
-from torch.utils import _pytree as pytree
 
-from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import Size
-from ..shapes.propagation import ShapePropagation, Sizes, has_symbols, is_windowed, sizes_by_rule
-from ..shapes.size_inference import NoSizeExpression, SizeInference, Underdetermined
+from ..shapes.propagation import ShapePropagation, Sizes, has_symbols, sizes_by_rule
+from ..shapes.size_checks import SizeChecks
 from ..structure.stacked_outputs import sizes_of_list
 from ..trace.events import OpEvent, Ref
 from ..trace.refusal import ConstantDiverged, TraceUnsupported
@@ -26,18 +23,17 @@ class ResultSizes:
         known: the sizes of all tensors before.
     """
 
-    def __init__(self, sizes: SizeInference, of_operators: ShapePropagation, known: dict[Ref, tuple[Size, ...]]) -> None:
+    def __init__(self, sizes: SizeChecks, of_operators: ShapePropagation, known: dict[Ref, tuple[Size, ...]]) -> None:
         self._sizes, self.shape_propagation, self._known = sizes, of_operators, known
 
-    def infer_call_sizes(self, row: OpEvent, node: torch.fx.Node, leaves: Sequence[Any], has_loops: bool) -> tuple[Sizes, bool]:
-        """Return the sizes of the results as the operator gives them, none where the runs tell; and whether the runs alone do not."""
+    def infer_call_sizes(self, row: OpEvent, node: torch.fx.Node, leaves: Sequence[Any]) -> Sizes:
+        """Return the sizes of the results of a call; nothing where all sizes among its arguments are constants, or none are known."""
         if row.sizes is not None or self._is_constant(row, leaves):
-            return row.sizes or [], False
-        if not has_loops and (found := sizes_by_rule(node)) is not None:
-            return found if is_windowed(row.op) else [tuple(map(self._sizes.simplest, shape)) for shape in found], False
-        if (special := self._takes_special_sizes(node, leaves)) and (listed := sizes_of_list(node)) is not None:
-            return ([listed], True) if any(map(self._sizes.is_degenerate, listed)) else ([], False)
-        return self.shape_propagation.of(node), special
+            return row.sizes or []
+        if (listed := sizes_of_list(node)) is not None:
+            return [listed]
+        found = sizes_by_rule(node) or self.shape_propagation.of(node)
+        return [None if sizes is None else tuple(map(self._sizes.simplify, sizes)) for sizes in found]
 
     def _is_constant(self, row: OpEvent, leaves: Sequence[Any]) -> bool:
         """Whether all sizes among the arguments are constants."""
@@ -45,60 +41,35 @@ class ResultSizes:
             not isinstance(size, int) for leaf in row.leaves if isinstance(leaf, Ref) for size in self._known.get(leaf, (None,))
         )
 
-    def _takes_special_sizes(self, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
-        values = [part for given in node.all_input_nodes for part in pytree.tree_leaves(given.meta.get("val"))]
-        sizes = [size for value in values if isinstance(value, SymbolicMeta) for size in value.sizes]
-        symbolic = [leaf for leaf in leaves if isinstance(leaf, sympy.Basic) and leaf.is_integer]
-        return any(self._sizes.is_degenerate(size) for size in (*sizes, *symbolic))
-
-    def infer_result_sizes(
-        self, row: OpEvent, node: torch.fx.Node, shapes: Sequence[tuple[int, ...]], told: Sizes, part: int, special: bool
+    def check_result_sizes(
+        self, row: OpEvent, leaves: Sequence[Any], shapes: Sequence[tuple[int, ...]], sizes: tuple[Size, ...] | None
     ) -> tuple[Size, ...]:
-        """Return the sizes of one result.
+        """Return the sizes of one result, those of all runs where its operator does not give them and they are constants.
 
         Args:
-            shapes: what each axis has in the runs.
-            told: the sizes of all results as the operator gives them.
-            special: whether the runs alone do not tell.
+            shapes: for each axis, its size in each run.
+            sizes: those that the operator gives.
 
         Raises:
-            TraceUnsupported: nothing tells them. Ambiguous: further runs would.
+            ConstantDiverged: they differ from those of a run.
+            TraceUnsupported: the operator has symbolic sizes among its arguments, and no shape function.
         """
-        sizes = self._match_propagated_sizes(shapes, told, part)
-        if sizes is None and special:
-            raise TraceUnsupported(
-                f"{row.op} takes a size at {line_in(row.line)} that equals another size in all runs, and its result size is unknown"
-            )
+        if sizes is None and self._is_constant(row, leaves):
+            return tuple(self.find_constant(row, values) for values in shapes)
         if sizes is None:
-            try:
-                by_axis = dict(enumerate((told[part] if part < len(told) else None) or ()))
-                return tuple(self._infer_axis_size(row, found, by_axis.get(axis)) for axis, found in enumerate(shapes))
-            except (TraceUnsupported, Underdetermined):
-                sizes = self._match_propagated_sizes(shapes, self.shape_propagation.of(node), part)
-                if sizes is None:
-                    raise
+            raise TraceUnsupported(f"the sizes that {row.op} returns at {line_in(row.line)} are unknown: it has no shape function")
+        if len(sizes) != len(shapes) or not all(map(self._sizes.matches, sizes, shapes)):
+            raise ConstantDiverged(
+                f"{row.op} returns {list(zip(*shapes, strict=True))} at {line_in(row.line)}, which its shape function does not explain"
+            )
         return sizes
 
-    def _match_propagated_sizes(self, shapes: Sequence[tuple[int, ...]], told: Sizes, part: int) -> tuple[Size, ...] | None:
-        """The sizes of a result that torch works out, where they give what the runs gave."""
-        sizes = told[part] if part < len(told) else None
-        if sizes is None or len(sizes) != len(shapes):
-            return None
-        return sizes if all(self._sizes.give(size, values) for size, values in zip(sizes, shapes, strict=True)) else None
-
-    def _infer_axis_size(self, row: OpEvent, values: tuple[int, ...], told: Size | None) -> Size:
-        """The size that torch computed, if it is symbolic and matches all runs; otherwise the interpolated size."""
-        return told if isinstance(told, sympy.Basic) and self._sizes.give(told, values) else self.size(row, values)
-
-    def size(self, row: OpEvent, values: tuple[int, ...]) -> Size:
-        """Return the expression that gives these integers, one for each run.
+    def find_constant(self, row: OpEvent, values: tuple[int, ...]) -> int:
+        """Return an integer that is the same in all runs.
 
         Raises:
-            ConstantDiverged: no expression fits. Ambiguous: more runs are needed.
+            ConstantDiverged: it is not.
         """
-        try:
-            return self._sizes.of(values)
-        except NoSizeExpression as error:
-            raise ConstantDiverged(
-                f"{row.op} takes or returns {values} at {line_in(row.line)}, which the input sizes do not explain"
-            ) from error
+        if len(set(values)) > 1:
+            raise ConstantDiverged(f"{row.op} takes or returns {values} at {line_in(row.line)}, which the input sizes do not explain")
+        return values[0]

@@ -13,7 +13,7 @@ from ..compat import sizes_known_to
 from ..errors import ToOnnxError, first_sentence
 from ..guards.error_text import format_errors, said_by
 from ..ir.captured_program import RunProgram
-from ..shapes.size_inference import SizeInference, Underdetermined
+from ..shapes.size_checks import SizeChecks
 from ..structure.iteration_shapes import Shape
 from ..structure.loop_checks import check_after, shapes_of
 from ..structure.loop_recorder import LoopTracer, watch_both
@@ -40,7 +40,7 @@ from ..trace.symbolic_builtins import NO_SIZES, RetryFacts
 from ..validate.replay import check_lengths, lengths, long_enough
 from ..validate.same_run import is_at
 from ..validate.special_sizes import is_right_at, is_special
-from .concrete_runs import FEWEST, VARIETY, ConcreteRuns
+from .concrete_runs import FEWEST, ConcreteRuns
 from .graph_builder import GraphBuilder
 
 
@@ -103,7 +103,6 @@ class TraceDriver(ConcreteRuns):
                 self.collect_guards()
             raise TraceUnsupported(f"the model runs at {len(self.traces)} of the other sizes tried ({format_errors(self.refused)})")
         self._run_few()
-        self._check_variety()
         self._check_whiles()
         refused: TraceUnsupported | None = None
         self._run_asked()
@@ -114,19 +113,13 @@ class TraceDriver(ConcreteRuns):
                 if not self._run_asked() or self._explains(self.traces[before:], self.settings[before:]):
                     self.by_values.check_apart(self.axes)
                     return self._checked_aside(found, refused)
-            except Underdetermined as error:
-                if error.setting is not None:
-                    self._run_further(error.setting)
-                else:
-                    self.fewest = self.fewest if self.trace_extra_sizes(self.fewest - 1) else 0
             except TraceUnsupported as error:
                 if isinstance(error, (CallSequenceDiverged, ConstantDiverged)) and self._set_aside():
                     refused = error
                     continue
                 if (found := self._roll_chunked(error, {})) is not None:
                     return found
-                if type(error) is not TraceUnsupported or not self.trace_extra_sizes():
-                    raise
+                raise
 
     def _set_aside(self) -> bool:
         """Leave out the runs with ones, at which libraries and torch make other calls; return whether there are any."""
@@ -178,13 +171,6 @@ class TraceDriver(ConcreteRuns):
         assert self.last is not None
         return all(is_at(self.last, self.known, *pair) for pair in zip(traces, settings, strict=True))
 
-    def _check_variety(self) -> None:
-        """Refuse to take a size for a constant, or a line through two points for all of several, next to a test of it."""
-        for symbol in self.axes.example if self.axes.conditions else ():
-            seen = {self.axes.example[symbol], *(setting[symbol] for setting in self.settings)}
-            if len(seen) < min(VARIETY, len(self.axes.candidates(symbol))):
-                raise TraceUnsupported(f"the model runs only at {self.axes.names[symbol]} in {sorted(seen)}")
-
     def _check_same_calls(self) -> None:
         """Refuse runs that do not make the same calls without a run with symbols for sizes, where one has noted all tests before that.
 
@@ -211,7 +197,7 @@ class TraceDriver(ConcreteRuns):
 
     def collect_guards(self) -> None:
         """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
-        with suppress(TraceUnsupported, Underdetermined):
+        with suppress(TraceUnsupported):
             self._trace_symbolic()
 
     def _trace_symbolic(self) -> tuple[RunProgram, Exception | None]:
@@ -230,7 +216,7 @@ class TraceDriver(ConcreteRuns):
 
     def _trace_symbolic_once(self, kept: RetryFacts) -> tuple[RunProgram, Exception | None]:
         """Run it with symbols for sizes, whose expressions `int` and `float` in these modules keep."""
-        sizes = SizeInference([self.axes.example, *self.settings], self.axes.satisfies, self.fewest if self.axes.example else 0)
+        sizes = SizeChecks([self.axes.example, *self.settings], self.axes)
         writer = GraphBuilder(self.model, self.axes, self.arguments, self.traces, sizes)
         writer.kept = kept
         try:
@@ -240,7 +226,7 @@ class TraceDriver(ConcreteRuns):
                 raise TraceUnsupported(f"the model raises an error only at some sizes: {type(error).__name__}: {first_sentence(error)}")
             self.last, self.known = found, writer.known
             return writer.program(found), found.exception
-        except (ToOnnxError, Underdetermined):
+        except ToOnnxError:
             raise
         except Exception as error:
             kind = SymBoolConcretized if NO_SIZES in str(error) else TraceUnsupported

@@ -97,6 +97,19 @@ def resize_shape(x: Shape, *given: Any) -> Shape:
     return Shape((*x[:2], *(int(size) if size.is_number else TruncToInt(size) for size in scaled)))
 
 
+def affine_grid_shape(theta: Shape, size: Sequence[Any], align_corners: bool) -> Shape:
+    """Return a point for each position of an image or a volume of these sizes."""
+    batch, _, *axes = size
+    return Shape(map(plain, (batch, *axes, len(axes))))
+
+
+def recurrent_shapes(x: Shape, hidden: Any, *given: Any) -> list[Shape]:
+    """Return one output for each step and direction, and the last states."""
+    states = [hidden] if isinstance(hidden, Shape) else list(hidden)
+    is_bidirectional = given[-2]
+    return [Shape((*x[:-1], plain((2 if is_bidirectional else 1) * states[0][-1]))), *states]
+
+
 def reduction_shape(x: Shape, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape:
     """Drop axes, all where none is named, or keep one element of each."""
     dims = [dim] if isinstance(dim, int) else list(dim or range(len(x)))
@@ -140,6 +153,8 @@ def _find_overloads_by_rank(name: str, ranks: Sequence[int] = (1, 2, 3)) -> list
 
 
 RULES: dict[Any, Any] = {
+    aten.affine_grid_generator.default: affine_grid_shape,
+    **dict.fromkeys((aten.gru.input, aten.lstm.input, aten.rnn_tanh.input, aten.rnn_relu.input), recurrent_shapes),
     aten.linear.default: linear_shape,
     **dict.fromkeys((aten.matmul.default, aten.mm.default, aten.bmm.default, aten.mv.default), matmul_shape),
     **dict.fromkeys((aten.addmm.default, aten.baddbmm.default, aten.addmv.default), addmm_shape),

@@ -20,12 +20,10 @@ from ..trace.refusal import NoFallback, TraceUnsupported
 from ..trace.size_domain import SizeAssignment, SizeDomain, environment_of, new_symbol
 from ..trace.source_location import Environment, line_in
 from .rules import result_shapes, rule_of
-from .size_inference import Underdetermined
 from .sizes import Shape, floor_divide
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
 FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
-FURTHEST = 60  # how much larger it is run for that
 aten = torch.ops.aten
 EXAMPLE = "example"  # in the `meta` of a graph module: the sizes of the example, by name
 Sizes = Sequence[tuple[Size, ...] | None]
@@ -45,7 +43,7 @@ class ShapePropagation:
         """Return the sizes of each result of a call; none where torch cannot say.
 
         Raises:
-            Underdetermined, TraceUnsupported: torch decides something by a size larger than the example, and no run shows what follows.
+            TraceUnsupported: torch decides something by a size larger than the example, and no run shows what follows.
         """
         if (found := sizes_by_rule(node)) is not None:
             return found
@@ -58,8 +56,6 @@ class ShapePropagation:
             seen = all(evaluate_at(test, setting) == sympy.true for setting in self._settings)
             other = next((setting for setting in self._larger(test) if evaluate_at(test, setting) == sympy.false), None)
             if seen and other is not None and not self._tells_the_same_at(other, node, made):
-                if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
-                    raise Underdetermined(other)
                 raise TraceUnsupported(
                     f"the result size of {node.target} depends on a condition that is true in all runs: {self._axes.format_size(test)}"
                 )

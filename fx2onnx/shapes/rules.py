@@ -86,6 +86,11 @@ def _convert_to_float(number: Any) -> Any:
     return ToFloat(told) if told.is_integer else told
 
 
+def linspace_shape(start: Any, end: Any, steps: Any, *_: Any, **__: Any) -> Shape:
+    """Return as many numbers as there are steps."""
+    return Shape([plain(steps)])
+
+
 def triu_indices_shape(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
     """Return two positions of each entry of a square on this diagonal or above it."""
     _check_square(row, col, offset)
@@ -122,6 +127,8 @@ LIKE_FIRST = (
     *("to.dtype", "to.device", "to.dtype_layout", "to.other", "softmax.int", "log_softmax.int", "_softmax", "_log_softmax"),
     *("scatter.src", "scatter.value", "scatter_add", "scatter_reduce.two", "index_add", "index_copy", "index_fill.int_Scalar"),
     *("slice_scatter", "select_scatter", "argsort", "argsort.stable", "masked_fill_.Scalar", "masked_fill_.Tensor"),
+    *("fake_quantize_per_tensor_affine", "fake_quantize_per_tensor_affine.tensor_qparams", "fake_quantize_per_channel_affine"),
+    *("quantize_per_tensor", "quantize_per_channel", "dequantize.self"),
     *("fill.Scalar", "fill_.Scalar", "fill.Tensor", "fill_.Tensor", "bernoulli.p"),
 )
 BY_ELEMENT = (  # torch does not say so of these
@@ -147,6 +154,7 @@ RULES: dict[Any, Any] = {
     **dict.fromkeys(_overloads(SIZES_FIRST), factory_shape),
     **dict.fromkeys(_overloads(SIZES_SECOND), new_tensor_shape),
     aten.scalar_tensor.default: scalar_shape,
+    **dict.fromkeys(_overloads(("linspace", "logspace")), linspace_shape),
     **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), arange_shape),
     aten.triu_indices.default: triu_indices_shape,
     aten.tril_indices.default: tril_indices_shape,

@@ -3,12 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import torch
 
-from .sizes import SLICE_END as END
-from .sizes import DataDependentGuard, Shape, at, broadcast, floor_divide, is_one, plain, positive, product, quotient, replace_size, within
+from .sizes import (
+    SLICE_END,
+    DataDependentGuard,
+    Shape,
+    at,
+    broadcast,
+    floor_divide,
+    is_one,
+    plain,
+    positive,
+    product,
+    quotient,
+    replace_size,
+    within,
+)
 
 aten = torch.ops.aten
 
@@ -98,7 +112,7 @@ def select_shape(x: Shape, dim: int, index: Any) -> Shape:
 def slice_shape(x: Shape, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Shape:
     """From `start` up to `end`, both within the axis, in steps."""
     axis = at(dim, len(x))
-    first, last = within(start or 0, x[axis]), within(END if end is None else end, x[axis])
+    first, last = within(start or 0, x[axis]), within(SLICE_END if end is None else end, x[axis])
     return replace_size(x, axis, floor_divide(positive(last - first) + step - 1, step))
 
 
@@ -141,6 +155,25 @@ def chunk_shapes(x: Shape, chunks: int, dim: int = 0) -> list[Shape]:
     if not isinstance(size, int) or not size:
         raise DataDependentGuard
     return split_shapes(x, -(-size // chunks), dim)
+
+
+def tensor_split_shapes(x: Shape, parts: Any, dim: int = 0) -> list[Shape]:
+    """Split an axis into parts of which the first are one longer than the others, or at these positions."""
+    axis = at(dim, len(x))
+    if isinstance(parts, int):
+        return [replace_size(x, axis, floor_divide(x[axis] + parts - 1 - number, parts)) for number in range(parts)]
+    if isinstance(parts, Shape):
+        raise DataDependentGuard
+    ends = [within(position, x[axis]) for position in (0, *parts, SLICE_END)]
+    return [replace_size(x, axis, positive(end - begin)) for begin, end in pairwise(ends)]
+
+
+def take_along_dim_shape(x: Shape, indices: Shape, dim: int | None = None) -> Shape:
+    """Broadcast the tensors except along the axis; without an axis, return one element for each position."""
+    if dim is None:
+        return Shape([product(indices)])
+    axis = at(dim, len(x))
+    return replace_size(broadcast(replace_size(x, axis, 1), replace_size(indices, axis, 1)), axis, indices[axis])
 
 
 def cat_shape(tensors: Sequence[Shape], dim: int = 0) -> Shape:
@@ -224,6 +257,8 @@ RULES: dict[Any, Any] = {
     aten.unbind.int: unbind_shapes,
     **dict.fromkeys((aten.split.Tensor, aten.split.sizes, aten.split_with_sizes.default), split_shapes),
     aten.chunk.default: chunk_shapes,
+    **dict.fromkeys((aten.tensor_split.sections, aten.tensor_split.indices), tensor_split_shapes),
+    aten.take_along_dim.default: take_along_dim_shape,
     **dict.fromkeys((aten.cat.default, aten.concat.default, aten.concatenate.default), cat_shape),
     aten.stack.default: stack_shape,
     aten.repeat.default: repeat_shape,
