@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from torch import nn
-
 from ..errors import ToOnnxError, first_sentence
 from ..guards.error_text import said_by
 from ..ir.expressions import Size
@@ -16,17 +14,16 @@ from ..structure.equal_blocks import EqualBlocks
 from ..structure.loop_recorder import LoopTracer
 from ..structure.loop_sites import DynamicLoops
 from ..trace.canonical_indexing import are_calls_canonical
-from ..trace.data_dependent_while import Whiles
 from ..trace.events import Arguments, Ref, Trace, first_difference
-from ..trace.path_decisions import ConstantPolicy, PathDecisions, Reads, is_deliberate
+from ..trace.path_decisions import PathDecisions, is_deliberate
 from ..trace.refusal import (
     TraceUnsupported,
 )
 from ..trace.run import Watch, trace
 from ..trace.size_domain import SizeAssignment, SizeDomain
-from ..trace.source_location import CodeLocation
 from ..trace.value_witnesses import FEW, Values
 from .library_sizes import asked_by_libraries
+from .session import Session
 from .value_runs import ValueRuns, pretended_at
 
 FEWEST = 2  # runs beside the example's
@@ -37,33 +34,27 @@ class ConcreteRuns:
     """Runs of a model at several sizes, and with several values, and what each did.
 
     Args:
-        constant_policy: whether what follows from weights alone has one answer.
-        answers: to the first tests of values; the first run says the others.
-        reads: the modules in which `int()` gives what `item()` does then, a number that notes its comparisons; it takes a little longer.
-        whiles: where loops are that values end.
+        given: the first outcomes of tests of values; the first run decides the others.
     """
 
     def __init__(
         self,
-        model: nn.Module,
+        session: Session,
         axes: SizeDomain,
         arguments: Arguments,
         blocks: EqualBlocks,
-        constant_policy: ConstantPolicy,
-        answers: Sequence[bool] = (),
-        reads: Reads = None,
-        whiles: frozenset[CodeLocation] = frozenset(),
+        given: Sequence[bool] = (),
     ) -> None:
-        self.model, self.axes, self.arguments, self.blocks = model, axes, arguments, blocks
-        self.constant_policy, self.answers, self.reads = constant_policy, answers, reads
+        self.session, self.model, self.axes, self.arguments, self.blocks = session, session.model, axes, arguments, blocks
+        self.given = tuple(given)
+        self.answers: Sequence[bool] = given
         self.settings: list[SizeAssignment] = []
         self.traces: list[Trace] = []
         self.refused: dict[str, str] = {}
         self.deliberate = ""  # what it raises by a statement of its own wherever it was refused
         self.diverges_at_one: list[tuple[SizeAssignment, str]] = []  # with ones, at which the model does something else, and what
         self.aside: list[SizeAssignment] = []  # with ones, at which it makes the same calls with other constants
-        self.given = tuple(answers)
-        self.loops = DynamicLoops(whiles=whiles)  # those that are rolled up
+        self.loops = DynamicLoops(whiles=session.plan.whiles)  # those that are rolled up
         self.by_values = ValueRuns()
         self.known: Mapping[Ref, tuple[Size, ...]] = {}  # the sizes of tensors in the last run with symbols
         self.last: Trace | None = None  # that run
@@ -71,16 +62,13 @@ class ConcreteRuns:
     @property
     def _way(self) -> Any:
         """What decides the calls of a run beside sizes and values."""
-        reads = None if self.reads is None else tuple(map(id, self.reads))
-        sizes = frozenset(self.axes.fresh.read)
         pretended = self.axes.conditions if self.axes.pretends else ()
-        return tuple(self.answers), reads, self.loops.whiles, self.constant_policy.has_one_answer, are_calls_canonical(), sizes, pretended
+        has_one_answer = self.session.constant_policy.has_one_answer
+        return tuple(self.answers), self.session.plan.key(), has_one_answer, are_calls_canonical(), pretended
 
     def _script(self, setting: SizeAssignment | None = None) -> PathDecisions:
         pretended = pretended_at(self.axes, self.axes.example if setting is None else setting)
-        return PathDecisions(
-            self.answers, self.reads, self.constant_policy, Whiles(self.loops.whiles), frozenset(self.axes.fresh.read), pretended
-        )
+        return self.session.decisions(self.answers, pretended)
 
     def _watch(self, environment: Any = None) -> Watch:
         """What is followed beside the calls: turns of loops, where those are told apart, or equal blocks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -29,19 +29,15 @@ from ..trace.gradients import explain_gradients
 from ..trace.grown_buffers import allow_grown_buffers
 from ..trace.hidden_state import only_harmless_mutations
 from ..trace.keywords import name_keywords
-from ..trace.path_decisions import ConstantPolicy, PathDecisions
 from ..trace.refusal import (
     CallSequenceDiverged,
     ConstantDiverged,
-    DataDependentScalar,
-    DataDependentWhile,
     NeedsRealValues,
     NoFallback,
-    SizeRead,
+    Restart,
     TraceUnsupported,
 )
 from ..trace.size_domain import SizeDomain
-from ..trace.source_location import CodeLocation
 from ..validate.range_ends import ends_kept
 from ..validate.replay import has_loops
 from ..validate.special_sizes import is_right_at
@@ -51,6 +47,7 @@ from .example import generalise_sizes, tie_dims
 from .guard_forking import GuardForking
 from .higher_order_ops import trace_higher_order_functions
 from .library_sizes import is_of_library
+from .session import Session
 from .trace_driver import TraceDriver
 from .value_runs import find_values
 
@@ -109,9 +106,9 @@ def _capture(
         accepted = tuple({dim.name: None for dim, before in zip(tied, asked, strict=True) if before.name in accept_ranges})
         axes = SizeDomain.of(tied, leaves)
         symbols = [(dim, axes.sizes[dim.tensor, dim.axis]) for dim in tied]
-        constant_policy = ConstantPolicy()
-        capture = partial(_paths, model, constant_policy)
-        notes, values = partial(_note_tests, model, constant_policy), partial(find_values, model, constant_policy)
+        session = Session(model)
+        capture = partial(_paths, session)
+        notes, values = partial(_note_tests, session), partial(find_values, session)
         regions = GuardForking(capture, notes, values, partial(is_right_at, model), symbols, accepted)
         paths = paths_of(regions, capture, tied, axes, (args, kwargs))
         joined = PathMerger(paths, axes)
@@ -125,34 +122,42 @@ def _capture(
     check_dynamic_dims(program, symbols, accepted, ShapeEnv())  # type: ignore[arg-type]  # it reads graph and signature alone
     names = {symbol: dim.name for dim, symbol in reversed(symbols) if dim.named}
     names |= {symbol: name for symbol, name in axes.fresh.names.items() if name not in names.values()}
-    constness = (f"{line}: {SETTLED}" for line in constant_policy.lines)
+    constness = (f"{line}: {SETTLED}" for line in session.constant_policy.lines)
     lost = constants_accepted(program, symbols, accepted)  # type: ignore[arg-type]  # as above
     limits = (*regions.limits, *lost, *joined.limits, *program.limits, *constness, *promised)
     return Capture(program, names, by="run", branches=tuple(joined.branches), limits=limits)  # type: ignore[arg-type]
 
 
-def _note_tests(model: nn.Module, constant_policy: ConstantPolicy, axes: SizeDomain, arguments: Arguments) -> None:
+def _note_tests(session: Session, axes: SizeDomain, arguments: Arguments) -> None:
     """Run it with symbols for sizes, so that these axes note the tests on the way, as far as runs at longer sizes make the same calls."""
-    runs = TraceDriver(model, axes, arguments, EqualBlocks(model), constant_policy)
-    with suppress(TraceUnsupported):
-        runs.trace_extra_sizes()
-        runs.collect_guards()
+    blocks = EqualBlocks(session.model)
+    while True:
+        runs = TraceDriver(session, axes, arguments, blocks)
+        try:
+            runs.trace_extra_sizes()
+            runs.collect_guards()
+            return
+        except Restart as error:
+            session.refine(error)
+        except TraceUnsupported:
+            return
 
 
-def _paths(model: nn.Module, constant_policy: ConstantPolicy, axes: SizeDomain, arguments: Arguments) -> list[Path]:
+def _paths(session: Session, axes: SizeDomain, arguments: Arguments) -> list[Path]:
     """Return what runs show at these sizes, each test of a value answered both ways.
 
     What follows from weights alone is tested like other values, so that a file follows weights that it is given. Where that is refused
     and values of weights were asked for, these count as constants.
     """
+    constant_policy = session.constant_policy
     try:
-        found = _rolled_up(Runner(model, axes, arguments, constant_policy))
+        found = _explore(session, axes, arguments)
     except TraceUnsupported as error:
         if constant_policy.has_one_answer or not constant_policy.was_asked or isinstance(error, (NoFallback, NeedsRealValues)):
             raise
         constant_policy.has_one_answer = True
         try:
-            found = _rolled_up(Runner(model, axes, arguments, constant_policy))
+            found = _explore(session, axes, arguments)
         except TraceUnsupported:
             raise error from None
     for path in found:
@@ -160,60 +165,29 @@ def _paths(model: nn.Module, constant_policy: ConstantPolicy, axes: SizeDomain, 
     return found
 
 
-def _rolled_up(runner: Runner) -> list[Path]:
-    """Return all paths, with each `while` that a value ends rolled up, and the integers that are sizes read as such."""
+def _explore(session: Session, axes: SizeDomain, arguments: Arguments) -> list[Path]:
+    """Return all paths, explored again from the start with each refined plan."""
+    blocks = EqualBlocks(session.model)
     while True:
+        size_reads = session.plan.size_reads
         try:
-            return paths_of_values(runner.path, runner.probe)
-        except DataDependentWhile as error:
-            if error.place in runner.whiles:
-                raise
-            runner.whiles |= {error.place}
-        except SizeRead as error:
-            if not runner.read_as_size(error.place):
-                raise
+            return paths_of_values(partial(_run_path, session, axes, arguments, blocks), partial(_probe_path, session, axes, arguments))
+        except Restart as error:
+            session.refine(error)
+        if session.plan.size_reads != size_reads:
+            axes.environment.guards.clear()  # which number the calls of runs without this size
+            axes.environment.followed.clear()
 
 
-class Runner:
-    """Runs a module with given answers to its first tests of values.
+def _run_path(session: Session, axes: SizeDomain, arguments: Arguments, blocks: EqualBlocks, given: Sequence[bool]) -> Path:
+    """Return the path whose first outcomes of tests are these."""
+    runs = TraceDriver(session, axes, arguments, blocks, given)
+    program, exception = runs.program()
+    return Path(tuple(runs.answers), program, runs.diverges_at_one, exception, axes)
 
-    Attributes:
-        whiles: the loops that are rolled up.
-    """
 
-    def __init__(self, model: nn.Module, axes: SizeDomain, arguments: Arguments, constant_policy: ConstantPolicy) -> None:
-        self._model, self._axes, self._arguments, self._settling = model, axes, arguments, constant_policy
-        self._blocks = EqualBlocks(model)
-        self._reads: list[dict[str, Any]] | None = None  # of the last path
-        self.whiles: frozenset[CodeLocation] = frozenset()
-
-    def path(self, given: Sequence[bool]) -> Path:
-        """Return what runs show that answer the first tests so."""
-        reads: list[dict[str, Any]] | None = None
-        while True:
-            try:
-                runs = TraceDriver(self._model, self._axes, self._arguments, self._blocks, self._settling, given, reads, self.whiles)
-                program, exception = runs.program()
-                self._reads = reads
-                return Path(tuple(runs.answers), program, runs.diverges_at_one, exception, self._axes)
-            except DataDependentScalar as error:
-                if reads is not None and (error.names is None or any(error.names is names for names in reads)):
-                    raise
-                reads = [*(reads or []), *([] if error.names is None else [error.names])]
-
-    def read_as_size(self, place: CodeLocation | None) -> bool:
-        """Read the integer at a place as a size from now on; return False where it is read so already."""
-        fresh, environment = self._axes.fresh, self._axes.environment
-        if place is None or place in fresh.read:
-            return False
-        fresh.read.add(place)
-        environment.guards.clear()  # the calls behind it are counted anew
-        environment.followed.clear()
-        return True
-
-    def probe(self, given: Sequence[bool], like: Path) -> Path | None:
-        """Return what one run shows that answers tests so, where it tells that."""
-        if self.whiles or has_loops(like.program):
-            return None
-        script = PathDecisions(given, self._reads, self._settling, sizes=frozenset(self._axes.fresh.read))
-        return probe(self._model, self._axes, self._arguments, script, like)
+def _probe_path(session: Session, axes: SizeDomain, arguments: Arguments, given: Sequence[bool], like: Path) -> Path | None:
+    """Return the path that one concrete run shows; None where it does not show one."""
+    if session.plan.whiles or has_loops(like.program):
+        return None
+    return probe(session.model, axes, arguments, session.decisions(given), like)

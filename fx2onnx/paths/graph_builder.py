@@ -32,10 +32,11 @@ from ..trace.divergence import error_of_other_calls, format_call
 from ..trace.events import Arguments, OpEvent, Ref, TensorMeta, Trace, alike, equal, state_of, unflatten_arguments
 from ..trace.input_names import identifier, names_of_inputs
 from ..trace.path_decisions import BRANCH
+from ..trace.plan import Plan
 from ..trace.refusal import ConstantDiverged, TraceUnsupported
 from ..trace.size_domain import SizeDomain
 from ..trace.source_location import line_in
-from ..trace.symbolic_builtins import RetryFacts, symbolic_builtins
+from ..trace.symbolic_builtins import symbolic_builtins
 from ..trace.tensor_from_sizes import error_of_unequal_numbers, gives
 from ..trace.tracer import Tracer
 from .fresh_sizes_of_graph import DecidedSizes
@@ -53,7 +54,7 @@ class GraphBuilder:
         sizes: explains integers of this run and of those, in this order.
     """
 
-    kept = RetryFacts()  # of what Python makes plain numbers and bools of
+    plan = Plan()
 
     def __init__(self, model: nn.Module, axes: SizeDomain, arguments: Arguments, traces: Sequence[Trace], sizes: SizeChecks) -> None:
         self.model, self.arguments = model, arguments
@@ -85,7 +86,7 @@ class GraphBuilder:
         self._tracer, self.noted = tracer, tracer.rows
         for number, tensor in tracer.inputs.items():  # each run has copies of its own
             self._nodes[Ref("input", number)].meta["val"].memory = storage(tensor)
-        with symbolic_builtins(tracer, self.axes.environment, self.kept), ranges_by(range_over_chunks):
+        with symbolic_builtins(tracer, self.axes.environment, self.plan), ranges_by(range_over_chunks):
             yield
 
     def row(self, row: OpEvent) -> None:

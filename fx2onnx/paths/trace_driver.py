@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
@@ -18,25 +17,22 @@ from ..structure.iteration_shapes import Shape
 from ..structure.loop_checks import check_after, shapes_of
 from ..structure.loop_recorder import LoopTracer, watch_both
 from ..structure.loop_sites import DynamicLoops, LoopSites, sizes_of_parts
-from ..trace.data_dependent_while import Whiles
 from ..trace.divergence import error_of_other_calls
 from ..trace.events import Trace, first_difference
-from ..trace.path_decisions import PathDecisions
+from ..trace.plan import Plan
 from ..trace.refusal import (
     AlwaysRaises,
     CallSequenceDiverged,
     ConstantDiverged,
     NoFallback,
     Restart,
-    SymBoolConcretized,
-    SymIntConcretized,
     TestInLoop,
     TraceUnsupported,
 )
 from ..trace.run import trace
 from ..trace.size_domain import SizeAssignment, SizeDomain
 from ..trace.source_location import CodeLocation
-from ..trace.symbolic_builtins import NO_SIZES, RetryFacts
+from ..trace.symbolic_builtins import NO_SIZES
 from ..validate.replay import check_lengths, lengths, long_enough
 from ..validate.same_run import is_at
 from ..validate.special_sizes import is_right_at, is_special
@@ -65,9 +61,13 @@ class TraceDriver(ConcreteRuns):
         axes = long_enough(self.axes, loops.least) if loops.places else self.axes
         if axes is not self.axes:
             _know(axes)
-        runs = TraceDriver(self.model, axes, self.arguments, self.blocks, self.constant_policy, self.given, self.reads)
+        runs = self._at(axes)
         runs.loops = loops
         return runs
+
+    def _at(self, axes: SizeDomain) -> TraceDriver:
+        """Return a driver of the same path at other sizes."""
+        return TraceDriver(self.session, axes, self.arguments, self.blocks, self.given)
 
     def _explore_shapes(self, shapes: Mapping[CodeLocation, tuple[Shape, ...]]) -> Mapping[CodeLocation, Sequence[Shape]]:
         """Return the shapes of the iterations of a run that goes these ways."""
@@ -156,11 +156,13 @@ class TraceDriver(ConcreteRuns):
         chunk_sizes = {**strides, **sizes_of_parts(self.traces, self.settings)}
         if self.axes.chunk_sizes or self.loops.places or len(chunk_sizes) != 1:
             return None
-        runs = TraceDriver(self.model, replace(self.axes, chunk_sizes=chunk_sizes), self.arguments, self.blocks, self.constant_policy)
+        runs = self._at(replace(self.axes, chunk_sizes=chunk_sizes))
         try:
             if not (loops := runs._moving_loops()).places:
                 return None
             found = runs._roll(loops)
+        except Restart:
+            raise
         except TraceUnsupported as error:
             raise (refused if isinstance(refused, NoFallback) else error) from None
         self.answers, self.diverges_at_one = runs.answers, []
@@ -197,28 +199,18 @@ class TraceDriver(ConcreteRuns):
 
     def collect_guards(self) -> None:
         """Run it at the example's sizes, where it raises as well, so that the tests of sizes on the way are noted."""
-        with suppress(TraceUnsupported):
+        try:
             self._trace_symbolic()
+        except Restart:
+            raise
+        except TraceUnsupported:
+            pass
 
     def _trace_symbolic(self) -> tuple[RunProgram, Exception | None]:
-        kept = RetryFacts()
-        while True:
-            try:
-                return self._trace_symbolic_once(kept)
-            except SymIntConcretized as error:
-                if any(error.names is names for names in kept.modules):
-                    raise
-                kept = replace(kept, modules=(*kept.modules, error.names))
-            except SymBoolConcretized:
-                if kept.decides:
-                    raise
-                kept = replace(kept, decides=True)
-
-    def _trace_symbolic_once(self, kept: RetryFacts) -> tuple[RunProgram, Exception | None]:
-        """Run it with symbols for sizes, whose expressions `int` and `float` in these modules keep."""
+        """Run it with symbols for sizes."""
         sizes = SizeChecks([self.axes.example, *self.settings], self.axes)
         writer = GraphBuilder(self.model, self.axes, self.arguments, self.traces, sizes)
-        writer.kept = kept
+        writer.plan = self.session.plan
         try:
             watch = self._watch(self.axes.environment)
             found = trace(self.model, self.axes.at(self.arguments, self.axes.example), writer, self._script(), watch)
@@ -229,8 +221,8 @@ class TraceDriver(ConcreteRuns):
         except ToOnnxError:
             raise
         except Exception as error:
-            kind = SymBoolConcretized if NO_SIZES in str(error) else TraceUnsupported
-            raise kind(f"running the model fails: {said_by(error)}") from error
+            why = f"running the model fails: {said_by(error)}"
+            raise (Restart(why, Plan.decide_comparisons) if NO_SIZES in str(error) else TraceUnsupported(why)) from error
         finally:
             known = self.axes.environment.followed
             if not self.loops.places:
@@ -246,7 +238,7 @@ class TraceDriver(ConcreteRuns):
         ends = tried[0], tried[-1]
         for places, setting in zip((one, other), ends, strict=True):
             try:
-                script = PathDecisions(constant_policy=self.constant_policy, reads=self.reads, whiles=Whiles(self.loops.whiles))
+                script = self.session.decisions()
                 watch = (
                     partial(watch_both, places, LoopTracer(DynamicLoops(whiles=self.loops.whiles))) if self.loops.whiles else places.watch
                 )
@@ -263,6 +255,8 @@ class TraceDriver(ConcreteRuns):
             return self._roll_as(loops)
         try:
             return self._roll_as(replace(loops, in_parts=frozenset()))
+        except Restart:
+            raise
         except TraceUnsupported:
             return self._roll_as(loops)
 
@@ -271,7 +265,7 @@ class TraceDriver(ConcreteRuns):
         axes = long_enough(self.axes)
         axes.environment.has_longer_runs = True
         _know(axes)
-        runs = TraceDriver(self.model, axes, self.arguments, self.blocks, self.constant_policy, self.given, self.reads)
+        runs = self._at(axes)
         runs.loops = replace(loops, whiles=self.loops.whiles)
         try:
             program, exception = runs.program()

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, product
-from typing import Any
 
 import sympy
-from torch import nn
 
 from ..errors import ToOnnxError, first_sentence
 from ..guards.error_text import said_by
@@ -16,18 +14,19 @@ from ..guards.guard_origin import is_own
 from ..guards.witnesses import sizes_near
 from ..trace.events import Arguments, Trace, first_difference
 from ..trace.fresh_symbols import Pretended
-from ..trace.path_decisions import ConstantPolicy, PathDecisions, is_deliberate
-from ..trace.refusal import AlwaysRaises, CallSequenceDiverged, DataDependentScalar, NeedsRealValues, SizeRead, TraceUnsupported
+from ..trace.path_decisions import PathDecisions, is_deliberate
+from ..trace.refusal import AlwaysRaises, CallSequenceDiverged, NeedsRealValues, Restart, TraceUnsupported
 from ..trace.run import trace
 from ..trace.size_domain import SizeAssignment, SizeDomain, environment_of
 from ..trace.value_witnesses import GIVEN, OTHERS, Values
+from .session import Session
 
 SMALL = (3, 2, 5, 1, 0)  # numbers that a run pretends to have
 NEAR = 12
 MOST_TRIED = 20_000
 
 
-def find_values(model: nn.Module, constant_policy: ConstantPolicy, axes: SizeDomain, arguments: Arguments, test: sympy.Basic) -> SizeDomain:
+def find_values(session: Session, axes: SizeDomain, arguments: Arguments, test: sympy.Basic) -> SizeDomain:
     """Return the axes where a test of what values decide holds, with values with which it does, and an environment of their own.
 
     Raises:
@@ -38,13 +37,13 @@ def find_values(model: nn.Module, constant_policy: ConstantPolicy, axes: SizeDom
     for is_off_trace in (False, True):
         for values in dict.fromkeys((axes.values, GIVEN, *OTHERS)):
             tried = replace(apart, values=values)
-            found = _run(model, tried, arguments, PathDecisions(answers, constant_policy=constant_policy))
+            found = _run(session, tried, arguments, session.decisions(answers))
             if found is not None and found[1].is_off_trace is is_off_trace and holds(tried, found[0], tried.example, test):
                 return tried
-    return _pretending(model, replace(apart, pretends=True), arguments, PathDecisions(answers, constant_policy=constant_policy), test)
+    return _pretending(session, replace(apart, pretends=True), arguments, answers, test)
 
 
-def _pretending(model: nn.Module, axes: SizeDomain, arguments: Arguments, script: PathDecisions, test: sympy.Basic) -> SizeDomain:
+def _pretending(session: Session, axes: SizeDomain, arguments: Arguments, given: Sequence[bool], test: sympy.Basic) -> SizeDomain:
     """Return the axes where a test holds that no values make hold, where the model runs with sizes that do.
 
     Raises:
@@ -52,9 +51,8 @@ def _pretending(model: nn.Module, axes: SizeDomain, arguments: Arguments, script
     """
     if (pretended := pretended_at(axes, axes.example)) is None:
         raise TraceUnsupported(f"no values were found with which {axes.format_size(test)} is true")
-    script.pretended = pretended
     told: list[Exception] = []
-    if _run(model, axes, arguments, script, told) is None:
+    if _run(session, axes, arguments, session.decisions(given, pretended), told) is None:
         if told and is_deliberate(told[0]):
             raise AlwaysRaises(f"{type(told[0]).__name__}: {first_sentence(told[0])}")
         raise TraceUnsupported(
@@ -165,22 +163,17 @@ class ValueRuns:
 
 
 def _run(
-    model: nn.Module, axes: SizeDomain, arguments: Arguments, script: PathDecisions, told: list[Exception] | None = None
+    session: Session, axes: SizeDomain, arguments: Arguments, script: PathDecisions, told: list[Exception] | None = None
 ) -> tuple[Trace, PathDecisions] | None:
-    """Return a run at the example's sizes, and what it answered; None where the model does not take the values, and what is told then."""
-    modules: list[dict[str, Any]] | None = None
+    """Return a run at the example's sizes and its decisions; None where the model does not take the values, with the error in `told`."""
     while True:
-        again = PathDecisions(script._given, modules, script.constant_policy, sizes=frozenset(axes.fresh.read), pretended=script.pretended)
         try:
-            return trace(model, axes.at(arguments, axes.example), script=again), again
-        except DataDependentScalar as error:
-            if modules is not None and (error.names is None or any(error.names is names for names in modules)):
+            return trace(session.model, axes.at(arguments, axes.example), script=script), script
+        except Restart as error:
+            if error.refine(session.plan) is session.plan:
                 return None
-            modules = [*(modules or []), *([] if error.names is None else [error.names])]
-        except SizeRead as error:
-            if error.place in axes.fresh.read:
-                return None
-            axes.fresh.read.add(error.place)
+            session.refine(error)
+            script = session.decisions(script.given, script.pretended)
         except NeedsRealValues:
             raise
         except Exception as error:  # noqa: BLE001 - values that the model does not take

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from ..patches.registry import apply_patches, register_patch
-from ..trace.data_dependent_while import ends_it, is_while
+from ..trace.data_dependent_while import ends_it, error_of_while, is_while
 from ..trace.events import OpEvent, Ref, TensorMeta, alike, plain
 from ..trace.python_scalars import keep_python_scalars
-from ..trace.refusal import DataDependentWhile, TestInLoop, TraceUnsupported
+from ..trace.refusal import TestInLoop, TraceUnsupported
 from ..trace.size_domain import new_symbol
 from ..trace.source_location import CodeLocation, is_within_torch, line_of, outside, place_of
 from ..trace.tracer import Tracer
@@ -257,9 +257,7 @@ class LoopTracer(Filled):
             return None, True
         loop = self._open[-1]
         if place is not None and is_while(place):
-            error = DataDependentWhile(f"a `while` has a condition on a value at {line_of(frame)}")
-            error.place = place
-            raise self._tracer.refuse(error)
+            raise self._tracer.refuse(error_of_while(place, frame))
         if ref in loop.asked:
             return loop.asked[ref], False
         shape = loop.schedule[min(loop.turn, loop.kept_count - 1)]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ast
 import linecache
-from functools import cache
+from functools import cache, partial
 from types import FrameType
 from typing import Any
 
 import torch
 
 from .events import Ref
-from .refusal import DataDependentWhile
+from .plan import Plan
+from .refusal import Restart
 from .source_location import CodeLocation, line_of, place_of
 
 TESTS_ONCE = (ast.Call, ast.Name, ast.Attribute, ast.BinOp, ast.Subscript)  # expressions that ask for one truth value
@@ -33,17 +34,20 @@ class Whiles:
         """Note a test.
 
         Raises:
-            DataDependentWhile: it is asked a second time by a `while`.
+            Restart: it is asked a second time by a `while`.
         """
         place = place_of(frame) if frame is not None else None
         if place is None or place in self._places:
             return
         is_fixed = tracer.loops is None and tracer.constness.depends_on_sizes(tensor, ref) is not None
         if place in self._asked and is_while(place) and not is_fixed:
-            error = DataDependentWhile(f"a `while` has a condition on a value at {line_of(frame)}")
-            error.place = place
-            raise tracer.refuse(error)
+            raise tracer.refuse(error_of_while(place, frame))
         self._asked.add(place)
+
+
+def error_of_while(place: CodeLocation, frame: FrameType | None) -> Restart:
+    """Return the error that restarts a run which has found a `while` that a value ends."""
+    return Restart(f"a `while` has a condition on a value at {line_of(frame)}", partial(Plan.roll_while, place=place))
 
 
 @cache

@@ -13,7 +13,6 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ..guards.decisions import MOST, Range
 from .events import OpEvent, TensorMeta, Trace
 from .path_decisions import BRANCH
-from .source_location import CodeLocation
 
 BINDINGS = "unbacked_bindings"  # in the `meta` of a node, as torch.export has it: the symbols that it gives, and where
 
@@ -38,12 +37,10 @@ class FreshSymbols:
         origins: where each comes from.
         lines: of the model's code that makes it.
         places: of each symbol, the results and the axes that have it.
-        read: the places at which an integer is read from a tensor that is a size.
     """
 
     origins: dict[sympy.Symbol, Origin] = field(default_factory=dict)
     lines: dict[sympy.Symbol, str] = field(default_factory=dict)
-    read: set[CodeLocation] = field(default_factory=set)
     places: dict[sympy.Symbol, dict[tuple[int, int | None], None]] = field(default_factory=dict)
     _symbols: dict[Origin, sympy.Symbol] = field(default_factory=dict)
 

@@ -12,14 +12,14 @@ from typing import Any, Protocol, TypeAlias
 import torch
 
 from .data_dependent_while import Whiles
-from .source_location import CodeLocation, line_of, outside
+from .plan import Plan
+from .source_location import line_of, outside
 
 aten = torch.ops.aten
 BRANCH = aten.is_nonzero.default  # how a test is noted, whatever asked for it
 READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
 MOST_TESTS = 4096  # of one run
 Pretended: TypeAlias = "Callable[[Sequence[Any], Any, Any], Any]"  # of the calls before, an operator, and what it gave
-Reads: TypeAlias = "Sequence[dict[str, Any]] | None"
 LOOP = "A loop whose number of iterations depends on a value needs torch.while_loop"
 
 
@@ -63,25 +63,21 @@ class PathDecisions:
 
     Args:
         given: the first answers, whatever the values say.
-        reads: the modules in which `int()` gives what `item()` does then, a number that notes its comparisons; none if both read values.
-        settling: whether what follows from weights alone has one answer.
-        whiles: finds loops that tests of values end.
-        sizes: the places at which `item()` reads an integer as a size.
+        plan: how the module is run.
+        constant_policy: whether what follows from weights alone has one answer.
         pretended: gives results of calls other sizes, and numbers that are read other values.
     """
 
     def __init__(
         self,
         given: Sequence[bool] = (),
-        reads: Reads = None,
+        plan: Plan = Plan(),  # noqa: B008 - it is frozen
         constant_policy: ConstantPolicy | None = None,
-        whiles: Whiles | None = None,
-        sizes: frozenset[CodeLocation] = frozenset(),
         pretended: Pretended | None = None,
     ) -> None:
-        self.sizes, self.pretended = sizes, pretended
-        self.reads, self.constant_policy, self.whiles = reads, constant_policy or ConstantPolicy(), whiles or Whiles()
-        self._given = tuple(given)
+        self.plan, self.pretended = plan, pretended
+        self.constant_policy, self.whiles = constant_policy or ConstantPolicy(), Whiles(plan.whiles)
+        self.given = tuple(given)
         self.answers: list[bool] = []
         self.lines: list[str] = []
         self.numbers: dict[str, None] = {}  # the lines that read one
@@ -110,7 +106,7 @@ class PathDecisions:
             place = len(self.answers)
             if place == MOST_TESTS:
                 raise tracer.refusal(f"{LOOP}: the model evaluates {MOST_TESTS} conditions on values, the last")
-            answer = self._given[place] if place < len(self._given) else said
+            answer = self.given[place] if place < len(self.given) else said
             self._known[ref] = len(tracer.rows), answer
             self.answers.append(answer)
         self.is_off_trace |= answer != said

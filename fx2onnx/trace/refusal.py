@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from ..errors import CaptureError, FrozenDimension
-from .source_location import outside
+from .plan import Plan
+from .source_location import line_of, outside
 
 
 class TraceUnsupported(CaptureError):
@@ -42,43 +45,30 @@ class AlwaysRaises(TraceUnsupported):
 
 
 class Restart(TraceUnsupported):
-    """A further run can do it, with what this says."""
-
-
-class DataDependentScalar(Restart):
-    """Python reads a number that values decide; what it does with that may be a test, which a further run can note.
+    """A further run can do it, with a refined plan.
 
     Attributes:
-        names: of the module that reads it.
+        refine: returns the plan of that run; the same plan where it knows already what this error is about.
     """
 
-    def __init__(self, told: str) -> None:
-        super().__init__(told)
-        frame = outside(sys._getframe(1))
-        self.names: dict[str, Any] | None = None if frame is None else frame.f_globals
+    def __init__(self, why: str, refine: Callable[[Plan], Plan]) -> None:
+        super().__init__(why)
+        self.refine = refine
 
 
-class SizeRead(Restart):
-    """An integer that is read from a tensor is used as a size; a further run can read a size there.
-
-    Attributes:
-        place: where it is read.
-    """
-
-    place: Any = None
+def restart(tracer: Any, why: str, refine: Callable[[Plan], Plan]) -> Exception:
+    """Return the error of a run that a further one with a refined plan may not have; an earlier error of the run comes first."""
+    found: Exception = tracer.refuse(Restart(f"{why} at {line_of(sys._getframe(1))}", refine))
+    return found
 
 
-class DataDependentWhile(Restart):
-    """A `while` tests a value; a further run can roll it up.
-
-    Attributes:
-        place: where it is tested.
-    """
-
-    place: Any
+def restart_keeping_scalars(tracer: Any, why: str) -> Exception:
+    """Return the error of a run that reads a number; a further one keeps those that the model's code around this call reads."""
+    frame = outside(sys._getframe(1))
+    return restart(tracer, why, partial(Plan.keep_scalars, module=None if frame is None else frame.f_globals))
 
 
-class TestInLoop(Restart):
+class TestInLoop(TraceUnsupported):
     """An iteration of a loop that is rolled tests a value; runs can show which answers an iteration may give.
 
     Attributes:
@@ -91,20 +81,6 @@ class TestInLoop(Restart):
 
 class ConstantDependsOnSize(TraceUnsupported):
     """What was taken for the same in every call is not: a further run takes nothing for it."""
-
-
-class SymIntConcretized(TraceUnsupported):
-    """Python's `int` or `float` makes a plain number of a moving size; a further run can keep its expression.
-
-    Attributes:
-        names: of the module that calls it.
-    """
-
-    names: dict[str, Any]
-
-
-class SymBoolConcretized(TraceUnsupported):
-    """A function of torch wants a plain bool, and is given a comparison of sizes; a further run can decide it at once."""
 
 
 class CallSequenceDiverged(TraceUnsupported):

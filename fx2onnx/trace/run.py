@@ -72,7 +72,7 @@ def trace(
             ):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
-            stack.enter_context(nullcontext() if script.reads is None else _numbers_noted(tracer, script))
+            stack.enter_context(nullcontext() if script.plan.scalar_modules is None else _numbers_noted(tracer, script))
             stack.enter_context(scopes.follow_calls() if scopes else nullcontext())
             stack.enter_context(follower.follow(tracer) if follower else nullcontext())
             stack.enter_context(watch(tracer) if watch else nullcontext())
@@ -133,6 +133,6 @@ def _holds_tensors(leaf: Any) -> bool:
 @contextmanager
 def _numbers_noted(tracer: Tracer, script: PathDecisions) -> Iterator[None]:
     """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
-    numbers = apply_patches("numbers", tracer=tracer, lines=script.numbers, sizes=script.sizes)
-    with numbers, symbolic_int(script.reads or ()), apply_patches("chosen_layers"):
+    numbers = apply_patches("numbers", tracer=tracer, lines=script.numbers, sizes=script.plan.size_reads)
+    with numbers, symbolic_int(script.plan.scalar_modules or ()), apply_patches("chosen_layers"):
         yield

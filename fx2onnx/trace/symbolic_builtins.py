@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,8 @@ from torch.utils._sympy.functions import FloatTrueDiv, OpaqueUnaryFn_exp, Opaque
 from ..ir.expressions import expression
 from ..patches.registry import apply_patches, register_context, register_patch
 from . import symbolic_sizes  # noqa: F401 - it is entered
-from .refusal import SymIntConcretized
+from .plan import Plan
+from .refusal import restart
 from .source_location import is_within_torch
 from .symbolic_scalars import ScalarProxy
 from .tracer import Tracer
@@ -32,27 +32,14 @@ NO_SIZES = "must be bool, not SymBool"  # what torch says where it is given a co
 WITH_FLOATS = ("mul", "rmul", "add", "radd", "sub", "rsub", "truediv", "rtruediv")
 
 
-@dataclass(frozen=True)
-class RetryFacts:
-    """What a further run keeps, or decides at once, which the one before could not.
-
-    Attributes:
-        modules: the names of modules in which `int` and `float` keep an expression; elsewhere the first of them ends the run.
-        decides: whether a comparison of sizes in the model's own code is a plain bool; functions of torch take no other.
-    """
-
-    modules: tuple[dict[str, Any], ...] = ()
-    decides: bool = False
-
-
 @contextmanager
-def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, kept: RetryFacts) -> Iterator[None]:
+def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, plan: Plan) -> Iterator[None]:
     """Let sizes be symbols while it lasts, of which `len`, `divmod` and functions of `math` keep the expression, and what else is asked."""
     with ExitStack() as stack:
         stack.enter_context(apply_patches("tracked_sizes", "python_numbers", tracer=tracer, environment=environment))
-        for names in kept.modules:
+        for names in plan.size_modules:
             stack.enter_context(apply_patches("python_types", names=names, others={"int": Int, "float": Float}))
-        stack.enter_context(apply_patches("comparisons") if kept.decides else nullcontext())
+        stack.enter_context(apply_patches("comparisons") if plan.decides_comparisons else nullcontext())
         yield
 
 
@@ -145,10 +132,7 @@ def _ending(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Ca
         names = sys._getframe(1).f_globals
         if plain is not None and TORCH_S_OWN.match(names.get("__name__", "")):
             return plain(self)
-        error = tracer.refusal(f"{name.strip('_')}() converts a dynamic size to a Python number", SymIntConcretized)
-        if isinstance(error, SymIntConcretized):
-            error.names = names
-        raise error
+        raise restart(tracer, f"{name.strip('_')}() converts a dynamic size to a Python number", partial(Plan.keep_sizes, module=names))
 
     return end
 

@@ -16,7 +16,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils import _pytree as pytree
 
 from ..patches.registry import register_context
-from .refusal import SizeRead, TraceUnsupported
+from .plan import Plan
+from .refusal import restart
 from .source_location import CodeLocation, line_of, outside, place_of
 
 AS_TENSORS = {"mul", "add", "sub", "truediv", "div", "radd", "rmul", "rsub", "clamp", "clamp_min", "clamp_max", "clip", "masked_fill"}
@@ -36,7 +37,7 @@ OF_PYTHON_S_OWN = {*dir(int), *dir(float)}
 class Refuses(Protocol):
     """Who is told of a use that no file can have, and knows the values that a file has as they are."""
 
-    def refusal(self, why: str, kind: type[TraceUnsupported] = TraceUnsupported) -> Exception:
+    def refusal(self, why: str) -> Exception:
         """Return the error, with the line."""
 
     def number(self, tensor: torch.Tensor) -> Any:
@@ -89,11 +90,10 @@ class ScalarProxy:
 
     def refuse(self, use: str, is_size: bool = True) -> NoReturn:
         """Raise the error for a use of this number, which may be one that a size can have."""
-        is_size = is_size and not self.tensor.is_floating_point() and self._place is not None
-        error = self._tracer.refusal(f"a number is read from a tensor and passed to {use}", SizeRead if is_size else TraceUnsupported)
-        if isinstance(error, SizeRead):
-            error.place = self._place
-        raise error
+        why = f"a number is read from a tensor and passed to {use}"
+        if is_size and not self.tensor.is_floating_point() and self._place is not None:
+            raise restart(self._tracer, why, partial(Plan.read_size, place=self._place))
+        raise self._tracer.refusal(why)
 
 
 def _make_comparison(name: str) -> Callable[[ScalarProxy, Any], Any]:

@@ -24,7 +24,7 @@ from ..patches.registry import register_context
 from .canonical_indexing import slices_that_may_be_left_out
 from .effects import RESIZING
 from .events import plain
-from .refusal import CallSequenceDiverged, DataDependentScalar, NoFallback
+from .refusal import CallSequenceDiverged, NoFallback, restart_keeping_scalars
 from .source_location import line_of
 from .tracer import Tracer
 
@@ -96,7 +96,7 @@ class SymbolicSizeMode(TorchFunctionMode):
         if (special := self._special.get(func)) is not None:
             return special(func(*args, **kwargs), *args, **kwargs)
         if func is torch.Tensor.tolist and not self._tracer.reads:
-            raise self._tracer.refusal("tolist() reads tensor values", DataDependentScalar)
+            raise restart_keeping_scalars(self._tracer, "tolist() reads tensor values")
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
             raise self._reads_values(func)
         if func in INT_ONLY_OPS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):

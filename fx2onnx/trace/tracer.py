@@ -27,7 +27,7 @@ from .events import OpEvent, Ref, TensorMeta, flatten_arguments, layout_of, plai
 from .generators import refuse_generator
 from .listener import TraceListener, check_follows_values, check_size_decided, number_in
 from .path_decisions import BRANCH, READS_ONE, PathDecisions, is_branch
-from .refusal import AliasDiverged, ConstantDependsOnSize, DataDependentScalar, NeedsRealValues, NoFallback, TraceUnsupported
+from .refusal import AliasDiverged, ConstantDependsOnSize, NeedsRealValues, NoFallback, TraceUnsupported, restart_keeping_scalars
 from .scopes import Scopes
 from .source_location import frame_text, line_of
 
@@ -62,7 +62,7 @@ class Tracer(ProxyTorchDispatchMode):
         self.loops: Any = None  # tells turns apart, where there are any
         self._script, self.follower, self._scopes = script, follower, scopes
         self.constness = ConstantAnalysis()
-        self.reads = script.reads is not None  # whether numbers that are read note what is asked of them
+        self.reads = script.plan.scalar_modules is not None  # whether numbers that are read note what is asked of them
         self._kept: list[torch.Tensor] = []
         self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
         self._refs: dict[int, Ref] = {}
@@ -385,7 +385,7 @@ class Tracer(ProxyTorchDispatchMode):
             raise self.refusal(f"{func} may crash the process at other sizes, because its kernel does not check shapes,")
         if func in effects.VALUES_READ or torch.Tag.data_dependent_output in func.tags:
             without = any(isinstance(leaf, FakeTensor) for leaf in args)
-            raise self.too_much("no value can be read") if without else self.refusal("a tensor value is read", DataDependentScalar)
+            raise self.too_much("no value can be read") if without else restart_keeping_scalars(self, "a tensor value is read")
         if effects.has_dynamic_output_shape(func, args, kwargs):
             check_size_decided(self, func, pytree.tree_leaves((args, kwargs)))
         for tensor in effects.written(func, args, kwargs):
