@@ -103,7 +103,7 @@ def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool
 
     Raises:
         UnsupportedArgument: `f` is not a path, or an option needs one.
-        OSError: the file cannot be written. This is checked before the export, which may take long.
+        OSError: the file cannot be written. This is checked before the export.
     """
     check_only(None, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs)
     if isinstance(f, Mapping):

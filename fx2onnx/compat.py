@@ -78,7 +78,7 @@ def sizes_known_to(environment: Any) -> MutableMapping[Any, Any]:
 
 
 def functions_called_by(call: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Make operators that take functions pass them to `call(function, args, kwargs)` inside the context, not to torch.compile."""
+    """Make operators with function arguments pass these to `call(function, args, kwargs)` inside the context, not to torch.compile."""
     return apply_patches("functions_called" if hasattr(hop_utils, COMPILES_AND_CALLS) else "functions_compiled", call=call)
 
 

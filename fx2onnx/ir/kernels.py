@@ -39,7 +39,7 @@ def runnable(op_type: str, opset: int, constraint: str, dtype: ir.DataType) -> i
     float16 needs no kernel, because ONNX Runtime widens it itself.
 
     Raises:
-        NoKernel: there is no such dtype.
+        NoKernel: no dtype is supported.
     """
     allowed, taken = allowed_types(op_type, opset).get(constraint), _kernel_types(op_type, opset).get(constraint)
 
@@ -62,7 +62,7 @@ def widening(op_type: str, opset: int, given: Dtypes) -> tuple[Dtypes, Dtypes]:
     None means that an input or output is not cast. Both are empty if ONNX Runtime has a kernel for these dtypes.
 
     Raises:
-        NoKernel: there is no kernel, even in a wider dtype.
+        NoKernel: ONNX Runtime lacks a kernel, even in a wider dtype.
         Untranslated: the opset has no such operator.
     """
     if op_type in SUBGRAPHS:

@@ -70,7 +70,7 @@ class Symbols:
         return self.sources.get(number) or (self.outer._source(number) if self.outer else None)
 
     def _scalar(self, number: sympy.Expr) -> Tensor | None:
-        """Return the tensor without axes that contains the number; None if there is none."""
+        """Return the tensor without axes that contains the number, else None."""
         if number in self.sources:
             return self.scalars.get(number)
         return self.outer._scalar(number) if self.outer else None

@@ -76,7 +76,7 @@ def all_made(*makers: Callable[[], Any]) -> list[Any]:
 
 
 def make_inline_child(g: Graph, around: Graph) -> Graph:
-    """Return a child that appends its nodes to `g`, but has only the symbols of `around` and of its own placeholders."""
+    """Return a child that appends its nodes to `g`, but has only the symbols of `around` and of its placeholders."""
     inner = g.child()
     inner.nodes, inner.seen, inner.symbols = g.nodes, g.seen, Symbols(around.symbols)
     return inner

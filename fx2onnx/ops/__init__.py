@@ -1,4 +1,4 @@
-"""Translations of operators, one file per family. Each docstring gives the operator's schema and the resulting ONNX operators."""
+"""Translations of operators, one file per family. Each docstring shows the operator's schema and the resulting ONNX operators."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ def threshold(g: Graph, x: Tensor, threshold: float, value: float) -> Tensor:
 
 @translates(aten.softplus.default)
 def softplus(g: Graph, x: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """softplus(x, β, t) → Softplus(β·x) / β, and Where β·x > t, x; for t ≥ 20 both are equal, so there is no Where."""
+    """softplus(x, β, t) → Softplus(β·x) / β, and Where β·x > t, x; for t ≥ 20 without Where, because both are equal."""
     scaled = x if beta == 1 else g.Mul(x, beta)
     smooth = softplus_of(g, scaled)
     smooth = smooth if beta == 1 else g.Div(smooth, beta)

@@ -40,7 +40,7 @@ def matrices(g: Graph, weight: Tensor) -> list[Tensor]:
 
 
 def _undo_transpose(weight: Tensor) -> tuple[Tensor, list[int]]:
-    """Return the input of the Transpose that computes the weight, and its order of axes; the weight itself if there is none."""
+    """Return the input of the Transpose that computes the weight, and its order of axes; else the weight itself."""
     node = weight.producer()
     source = node.inputs[0] if node is not None and node.op_type == "Transpose" else None
     if node is None or not isinstance(source, Tensor):

@@ -85,7 +85,7 @@ def _steps(g: Graph, x: Tensor, step: Tensor, grid: Grid) -> Tensor:
 
 
 def _find_storage_dtype(x: Tensor, grid: Grid) -> ir.DataType | None:
-    """Return the 8-bit dtype that contains the whole grid; None if there is none, or the grid does not consist of integers."""
+    """Return the 8-bit dtype that contains the whole grid; None if it does not exist, or the grid does not consist of integers."""
     if x.dtype == DOUBLE or (isinstance(grid.zero_point, Tensor) and grid.zero_point.dtype in FLOATS):
         return None
     return next((kind for kind, least, most in ((INT8, -128, 127), (UINT8, 0, 255)) if least <= grid.least and grid.most <= most), None)

@@ -77,7 +77,7 @@ def _edges(g: Graph, x: Tensor, bins: Sequence[int], range: Sequence[float] | No
 
 
 def _ends(g: Graph, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the minimum and maximum, or 0 and 1 if there are no elements."""
+    """Return the minimum and maximum, or 0 and 1 for an empty tensor."""
     least, most = (
         g.op(kind, g.Concat(x, g.const([beyond], x.dtype), axis=0), keepdims=0)
         for kind, beyond in (("ReduceMin", math.inf), ("ReduceMax", -math.inf))

@@ -94,5 +94,5 @@ def _not_zero(g: Graph, x: Tensor) -> Tensor:
 
 
 def _any(g: Graph, truth: Tensor) -> Tensor:
-    found = g.ReduceSum(g.Reshape(g.cast(truth, torch.int64), [-1]), [0], keepdims=0)  # 0 if there are no elements
+    found = g.ReduceSum(g.Reshape(g.cast(truth, torch.int64), [-1]), [0], keepdims=0)  # 0 for an empty tensor
     return g.cast(found, BOOL)

@@ -117,8 +117,7 @@ def conv_transpose(
     """conv_transpose(x, w, b?, stride, padding, output_padding, groups, dilation) → ConvTranspose.
 
     ONNX Runtime refuses an output_padding that is not below the stride; it becomes less padding at the end, or Pad of the result and Add.
-    For a dynamic output_padding the largest one is used, and Slice. In float64 and for integers it becomes a Gather of windows and a
-    MatMul.
+    A dynamic output_padding becomes the largest one, and Slice. In float64 and for integers it becomes Gather and MatMul.
     """
     axes = weight.rank - 2
     if isinstance(output_padding, (list, tuple)) and not all(isinstance(further, int) for further in output_padding):

@@ -29,7 +29,7 @@ def axes_of(g: Graph) -> int:
 def max_pooled(
     g: Graph, x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, outputs: int
 ) -> list[Tensor]:
-    """Append MaxPool, and for two outputs Mod for the position of each maximum in its channel. For int64 it uses windows.
+    """Append MaxPool, and for two outputs Mod for the position of each maximum in its channel. int64 uses windows.
 
     x: (batch, channels, *image) or (channels, *image); both outputs have the same axes.
     """

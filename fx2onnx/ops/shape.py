@@ -38,7 +38,7 @@ def unsqueeze(g: Graph, x: Tensor, dim: int) -> Tensor:
 
 @translates(aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze_copy.default, aten.squeeze_copy.dim)
 def squeeze(g: Graph, x: Tensor, dims: int | Sequence[int] | None = None) -> Tensor:
-    """squeeze(x, dims) → Squeeze of the axes that have one element in the capture; nothing if there are none."""
+    """squeeze(x, dims) → Squeeze of the axes that have one element in the capture, if any."""
     wanted = range(x.rank) if dims is None else [dims] if isinstance(dims, int) else dims
     axes = sorted({dim % x.rank for dim in wanted if x.sizes[dim] == 1}) if x.rank else []
     return g.Squeeze(x, axes) if axes else x
@@ -170,7 +170,7 @@ def rot90(g: Graph, x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tens
 
 @translates(aten.roll.default)
 def roll(g: Graph, x: Tensor, shifts: Sequence[Size], dims: Sequence[int] = ()) -> Tensor:
-    """roll(x, shifts, dims) → Concat of two Slices for each axis; on the flattened tensor if there are no dims."""
+    """roll(x, shifts, dims) → Concat of two Slices for each axis; on the flattened tensor without dims."""
     if not dims:
         count = 1
         for size in x.sizes:

@@ -110,7 +110,7 @@ def translation_of(function: Callable[..., Any], local: bool = False) -> Transla
     """
 
     def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
-        recorder = Recorder(g)  # type: ignore[abstract]  # a method without a body in a protocol of onnxscript, which has a default
+        recorder = Recorder(g)  # type: ignore[abstract]  # mypy considers a method of onnxscript's protocol abstract
         given = [_wrap_argument(g, argument) for argument in args]
         named = {key: _wrap_argument(g, value) if (key, value) != ("dtype", None) else -1 for key, value in kwargs.items()}
         with _tracing(recorder):

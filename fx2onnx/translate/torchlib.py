@@ -26,22 +26,22 @@ if TYPE_CHECKING:
 NAMESPACES = ("aten", "prims", "quantized_decomposed", "torchvision", "onnx_symbolic")  # torchlib has no translations of other namespaces
 WRONG_IN_TORCHLIB = {
     "one element, where torch gives NaN": ("prims::var",),
-    "no elements to multiply: ONNX Runtime's Gemm then leaves out beta": ("aten::addmm",),
+    "no elements to multiply: ONNX Runtime's Gemm then ignores beta": ("aten::addmm",),
     "steps of fractions": ("aten::arange", "aten::arange.start", "aten::arange.start_step", "aten::linspace"),
     "numbers and intermediate results in float64": (
         "aten::full", "aten::full_like", "aten::new_full", "aten::fill.Scalar", "aten::softmax.int", "aten::log_softmax.int",
         "aten::special_softmax", "aten::special_log_softmax",
     ),
-    "values that overflow on the way": ("aten::log_sigmoid", "aten::special_erfcx", "aten::logcumsumexp"),
-    "an option that is passed over": (
+    "intermediate values that overflow": ("aten::log_sigmoid", "aten::special_erfcx", "aten::logcumsumexp"),
+    "an option that is ignored": (
         "aten::as_strided", "aten::avg_pool2d", "aten::avg_pool3d", "aten::native_batch_norm", "aten::_native_batch_norm_legit",
         "aten::_native_batch_norm_legit_functional", "aten::scatter_reduce.two",
         "aten::_upsample_bilinear2d_aa", "aten::_upsample_bicubic2d_aa",
     ),
     "no axes": ("aten::nonzero", "aten::topk", "aten::linalg_vector_norm"),
-    "states of two sizes, which ONNX Runtime then does not run": ("aten::lstm.input",),
+    "states of two sizes, which ONNX Runtime refuses": ("aten::lstm.input",),
     "the sign of zero": ("aten::atan2", "aten::signbit", "aten::copysign.Tensor"),
-    "takes the process down": (
+    "crashes": (
         "aten::embedding_bag", "aten::embedding_bag.padding_idx", "aten::_embedding_bag", "aten::_embedding_bag_forward_only",
     ),
 }  # fmt: skip
@@ -51,7 +51,7 @@ REFUSED = frozenset(name for names in WRONG_IN_TORCHLIB.values() for name in nam
 @cache
 def _registry(opset: int) -> ONNXRegistry:
     with needed_package("onnxscript", "the fallback to torchlib"):
-        import onnxscript  # noqa: F401 - so that its absence is told from any other
+        import onnxscript  # noqa: F401 - so that a MissingPackage names it
         from torch.onnx._internal.exporter._registration import ONNXRegistry
     with logged_from(logging.ERROR, ONNXRegistry.__module__):  # it warns that torchvision is missing
         return ONNXRegistry.from_torchlib(opset)
