@@ -1,4 +1,4 @@
-"""`to_onnx`: captures a module, by running it or by torch.export; an interpreter turns each operator of the graph into ONNX nodes."""
+"""`to_onnx` captures a module by running it or with torch.export, and translates each operator of the graph to ONNX nodes."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def to_onnx(
     names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
     marked = _resolve_function_classes(functions, export_modules_as_functions)
-    with CAPTURE_LOCK:  # torch.export of another thread may have put tensors without values in the place of this model's weights
+    with CAPTURE_LOCK:  # another thread's torch.export may have swapped this model's weights for tensors without values
         _check_arguments(model, asked, strict, marked, accept_ranges, capture)
         model = switch_to_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
     shapes = asked_shapes(model, args, given, dynamic_shapes, dynamic_axes, names)
@@ -125,7 +125,7 @@ def _save(program: Program, f: str | os.PathLike[str] | None, weights: bool, as_
 
 
 def _resolve_function_classes(functions: Any, export_modules_as_functions: bool | Collection[type[torch.nn.Module]]) -> Any:
-    """Return the classes whose calls become functions, of the two arguments that may say so."""
+    """Return the classes whose calls become functions, from whichever of the two arguments is given."""
     if not all(isinstance(asked, (bool, Sequence, Set)) for asked in (functions, export_modules_as_functions)):
         raise UnsupportedArgument(_OF_FUNCTIONS)
     if functions and export_modules_as_functions:

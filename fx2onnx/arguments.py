@@ -1,4 +1,4 @@
-"""What `torch.onnx.export` takes and `to_onnx` does not do: each refused in one line that says what to do instead."""
+"""Checks of the arguments of `to_onnx`: unsupported values of `torch.onnx.export` raise an error with an alternative."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ ONLY: dict[str, tuple[tuple[Any, ...], str]] = {
         "that with custom_translation_table",
     ),
 }
-"""The arguments that have one meaning here: the values that ask for it, and what to do instead of any other."""
+"""The arguments that support only some values: those values, and what to do instead of using another."""
 FLAG = (True, False, None, 1, 0), "pass True or False"
-"""The same for all others that `check_only` is given."""
+"""The same for all other arguments of `check_only`."""
 
 
 def check_only(model: Any, **given: Any) -> None:
-    """Refuse each argument of `ONLY` that asks for something else, and of the others each that is no flag.
+    """Refuse unsupported values of the arguments in `ONLY`, and other arguments that are not flags.
 
     Raises:
-        UnsupportedArgument: one does.
+        UnsupportedArgument: an argument has an unsupported value.
     """
     for name, value in given.items():
         accepted, instead = ONLY.get(name, FLAG)
@@ -50,7 +50,7 @@ def check_only(model: Any, **given: Any) -> None:
 
 
 def _is_so_anyway(model: Any, name: str, value: Any) -> bool:
-    if name == "dynamo":  # torch.onnx.export does not ask what it is when the model is captured already
+    if name == "dynamo":  # torch.onnx.export ignores dynamo if the model is already captured
         return isinstance(model, torch.export.ExportedProgram)
     return (
         name == "training"
@@ -62,10 +62,10 @@ def _is_so_anyway(model: Any, name: str, value: Any) -> bool:
 
 
 def check_surroundings() -> None:
-    """Refuse a call inside `torch.autocast`, from which torch.export takes types and no casts, or inside a `FakeTensorMode`.
+    """Refuse a call inside `torch.autocast`, whose casts torch.export does not record, or inside a `FakeTensorMode`.
 
     Raises:
-        UnsupportedArgument: one is on.
+        UnsupportedArgument: one of them is active.
     """
     if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
         raise UnsupportedArgument("to_onnx is called inside a FakeTensorMode, where tensors have no values: call it outside this mode")
@@ -75,10 +75,10 @@ def check_surroundings() -> None:
 
 
 def check_weights(model: Any) -> None:
-    """Refuse a module with weights that hold no numbers.
+    """Refuse a module whose weights have no values.
 
     Raises:
-        UnsupportedArgument: they are on the device `meta`.
+        UnsupportedArgument: weights are on the device `meta`.
     """
     weights = [*model.named_parameters(), *model.named_buffers()] if isinstance(model, nn.Module) else []
     if empty := [name for name, weight in weights if weight.is_meta]:
@@ -86,10 +86,10 @@ def check_weights(model: Any) -> None:
 
 
 def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return names of inputs and outputs, none where none are given.
+    """Return the names of inputs and outputs, which are empty if not given.
 
     Raises:
-        UnsupportedArgument: they are no list of names, as a string is none, or one is empty.
+        UnsupportedArgument: an argument is not a list of names, or a name is empty.
     """
     for what, names in (("input_names", input_names), ("output_names", output_names)):
         named = isinstance(names, Sequence) and not isinstance(names, str) and all(isinstance(name, str) and name for name in names)
@@ -99,11 +99,11 @@ def names_of(input_names: Any, output_names: Any) -> tuple[tuple[str, ...], tupl
 
 
 def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool, external_data: bool | None) -> None:
-    """Refuse a file that is no path or cannot be written, and what says how a file is to be written where none is.
+    """Refuse an `f` that is not a path or cannot be written, and options for saving without an `f`.
 
     Raises:
-        UnsupportedArgument: so it is.
-        OSError: the file cannot be written, which is better known before an export than after it.
+        UnsupportedArgument: `f` is not a path, or an option needs one.
+        OSError: the file cannot be written. This is checked before the export.
     """
     check_only(None, export_params=export_params, keep_initializers_as_inputs=keep_initializers_as_inputs)
     if isinstance(f, Mapping):
@@ -121,12 +121,12 @@ def check_file(f: Any, *, export_params: bool, keep_initializers_as_inputs: bool
 
 
 def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
-    """Return the arguments of the call that is exported: one tensor is a tuple of one, and a dict at the end stays what it is.
+    """Return the arguments of the call to export: a single tensor becomes a tuple, and a dict at the end stays positional.
 
-    `torch.onnx.export` takes a dict at the end for keyword arguments. Here it is one only where `forward` could take it in no other way.
+    `torch.onnx.export` uses a dict at the end as keyword arguments. This function does so only if `forward` accepts it no other way.
 
     Raises:
-        UnsupportedArgument: args is no tuple, kwargs no mapping of names, or `forward` could take its last dict in either way.
+        UnsupportedArgument: args is not a tuple, kwargs not a mapping of names, or `forward` accepts its last dict either way.
     """
     args = (args,) if isinstance(args, torch.Tensor) else args
     if not isinstance(args, tuple):
@@ -151,10 +151,10 @@ def call_of(model: Any, args: Any, kwargs: Mapping[str, Any] | None) -> Call:
 
 
 def check_ends(*given: Any) -> None:
-    """Refuse arguments whose containers lie in containers without an end.
+    """Refuse arguments that are nested too deeply, or contain themselves.
 
     Raises:
-        UnsupportedArgument: one does.
+        UnsupportedArgument: an argument is.
     """
     try:
         pytree.tree_leaves(given)
@@ -163,11 +163,11 @@ def check_ends(*given: Any) -> None:
 
 
 def check_fed(given: Sequence[Any], inputs: Sequence[str]) -> None:
-    """Refuse what no file takes.
+    """Refuse arguments that an exported model does not accept.
 
     Raises:
-        UnsupportedArgument: something is no dense tensor, and no number; or there are more tensors than inputs. Numbers beyond these may
-            be what the file has as constants.
+        UnsupportedArgument: an argument is neither a dense tensor nor a number, or there are more tensors than inputs. Further numbers
+            may be constants of the model.
     """
     if any(isinstance(value, torch.Tensor) for value in given[len(inputs) :]):
         raise UnsupportedArgument(
@@ -183,10 +183,10 @@ def check_fed(given: Sequence[Any], inputs: Sequence[str]) -> None:
 
 
 def check_state(state_dict: Any) -> None:
-    """Refuse weights that are no tensors by their names.
+    """Refuse weights that are not a mapping from names to dense tensors.
 
     Raises:
-        UnsupportedArgument: so they are.
+        UnsupportedArgument: they are not.
     """
     if not isinstance(state_dict, Mapping) or not all(isinstance(value, torch.Tensor) for value in state_dict.values()):
         raise UnsupportedArgument(
@@ -199,6 +199,6 @@ def check_state(state_dict: Any) -> None:
 def _binds(signature: inspect.Signature, args: Any, kwargs: Mapping[Any, Any]) -> bool:
     try:
         signature.bind(*args, **kwargs)
-    except TypeError:  # not the arguments that it takes, or a key that is no string
+    except TypeError:  # the arguments do not match, or a key is not a string
         return False
     return True

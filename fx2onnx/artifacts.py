@@ -1,4 +1,4 @@
-"""What an export leaves beside the file: a report in Markdown, the captured program, a profile. Not here: the file."""
+"""Artifacts of an export: a report in Markdown, the captured program, a profile."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _now() -> str:
 
 @dataclass
 class Artifacts:
-    """What was asked for, where it is to be written, and what is known of the export so far."""
+    """The requested artifacts, where to write them, and the results of the export so far."""
 
     folder: str | os.PathLike[str]
     report: bool = False
@@ -44,7 +44,7 @@ class Artifacts:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """Watch an export, and write what was asked for at its end, also where it fails."""
+        """Write the requested artifacts at the end of the context, even if the export fails."""
         profiler = cProfile.Profile()
         if self.profile:
             profiler.enable()
@@ -59,7 +59,7 @@ class Artifacts:
         self._report(None, profiler)
 
     def has_captured(self, program: torch.export.ExportedProgram) -> None:
-        """Note the captured program, and write it where that was asked for: `onnx_export_TIME.pt2`."""
+        """Record the captured program, and write it to `onnx_export_TIME.pt2` if requested."""
         self.captured = program
         self.say(f"captured {len(program.graph.nodes)} nodes")
         if self.dump:
@@ -76,13 +76,13 @@ class Artifacts:
                 raise UnsupportedArgument(text) from error
 
     def has_made(self, program: Program) -> None:
-        """Note the program that is returned."""
+        """Record the program that `to_onnx` returns."""
         self.program = program
         sources = ", ".join(f"{source}: {count}" for source, count in program.report.sources.items())
         self.say(f"translated them to {len(program.model.graph)} nodes, operators by source: {sources}")
 
     def say(self, text: str) -> None:
-        """Print a line, where that was asked for."""
+        """Print a line if `verbose` is set."""
         if self.verbose:
             print("[to_onnx]", text)
 
@@ -121,7 +121,7 @@ def _format_code_block(text: str, language: str = "text") -> str:
 
 
 def _slowest(profiler: cProfile.Profile) -> str:
-    """The calls that took longest, with what they called."""
+    """Return the slowest calls, with the time of the functions that they call included."""
     text = io.StringIO()
     pstats.Stats(profiler, stream=text).sort_stats("cumulative").print_stats(LINES_OF_PROFILE)
     return text.getvalue()

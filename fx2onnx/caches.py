@@ -1,4 +1,4 @@
-"""Caches of transformers as containers of tensors, while a model is captured or called. Not here: classes of anybody else."""
+"""Registers the caches of transformers as pytree nodes while a model is captured or called."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .patches.registry import apply_patches, register_context
 
 @contextmanager
 def containers_kept() -> Iterator[None]:
-    """Leave what torch knows as containers as it was before."""
+    """Restore torch's pytree registries at the end of the context."""
     found = registries()
     before = [registry.copy() for registry in found]
     try:
@@ -33,10 +33,10 @@ def containers_kept() -> Iterator[None]:
 
 @contextmanager
 def caches_known() -> Iterator[None]:
-    """Let torch take each cache of transformers apart: the keys of all layers, then their values, and put it together again.
+    """Register each cache of transformers as a pytree node: the keys of all layers, then their values.
 
-    Nothing is done where transformers is not imported, or is older than its registrations (5.0); nothing but a warning, where these
-    cannot be imported, since they bring along what no cache needs, as torchvision.
+    This does nothing if transformers is not imported, or is older than its registrations (5.0). If the registrations cannot be imported,
+    because they need packages that no cache needs, such as torchvision, it only warns.
     """
     if "transformers" not in sys.modules or importlib.util.find_spec("transformers.exporters") is None:
         yield
@@ -49,11 +49,11 @@ def caches_known() -> Iterator[None]:
 
 
 def _can_be_registered() -> bool:
-    """Whether transformers can import what registers its caches; if not, a warning says so."""
+    """Return whether the registrations of transformers can be imported; warn if not."""
     try:
         import transformers.exporters.exporter_dynamo
         import transformers.integrations.executorch  # noqa: F401
-    except (ImportError, RuntimeError) as error:  # torchvision without its binary part raises a RuntimeError
+    except (ImportError, RuntimeError) as error:  # an incomplete torchvision raises a RuntimeError
         warnings.warn(f"caches of transformers are not supported, because its import fails: {str(error).strip()}", stacklevel=3)
         return False
     return True
@@ -67,7 +67,7 @@ def _can_be_registered() -> bool:
 )
 @contextmanager
 def _register_caches() -> Iterator[None]:
-    """Register every cache there is."""
+    """Register all caches."""
     from transformers import Cache, DynamicCache
     from transformers.exporters.exporter_dynamo import register_pytree_node
     from transformers.integrations.executorch import _unflatten_dynamic_cache, register_dynamic_cache_export_support
@@ -75,7 +75,7 @@ def _register_caches() -> Iterator[None]:
     with containers_kept():
         register_dynamic_cache_export_support()
         known = pytree.SUPPORTED_NODES[DynamicCache]
-        if known.unflatten_fn is _unflatten_dynamic_cache:  # somebody else may have registered it before, with a context of their own
+        if known.unflatten_fn is _unflatten_dynamic_cache:  # other code may have registered it already, with another context
             pytree.SUPPORTED_NODES[DynamicCache] = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
         for kind in _subclasses(Cache):
             register_pytree_node(kind)
@@ -83,16 +83,16 @@ def _register_caches() -> Iterator[None]:
 
 
 def _put_together_from(own: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what makes a `DynamicCache` of its tensors without an operation.
+    """Return a function that makes a `DynamicCache` of its tensors without an operator.
 
-    Transformers' own function calls `update`, and torch captures that: it starts from a constant, which `run_decompositions` misses, and
-    cuts to the window what is no longer than it.
+    Transformers' own function calls `update`, which torch captures. The captured call starts from a constant, which
+    `run_decompositions` misses, and cuts tensors to the window even if they are not longer.
     """
     from transformers import DynamicCache
 
     def put_together(values: Iterable[Any], context: list[Any]) -> Any:
         names, windows = context
-        if isinstance(windows, str):  # older releases note the names alone
+        if isinstance(windows, str):  # older releases store only the names
             return own(values, context)
         parts = dict(zip(names, values, strict=True))
         cache = DynamicCache()
@@ -115,12 +115,12 @@ def _layer(keys: Any, values: Any, window: int | None) -> Any:
 
 
 def is_cache(value: Any) -> bool:
-    """Whether it is a cache of transformers."""
+    """Return whether a value is a cache of transformers."""
     return "transformers" in sys.modules and isinstance(value, sys.modules["transformers"].Cache)
 
 
 def flatten_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], pytree.TreeSpec]:
-    """Return the leaves of the arguments and their tree. Only a cache needs torch to know more for a moment."""
+    """Return the leaves and the tree of the arguments, with caches registered only if there is one."""
     if not any(is_cache(value) for value in (*args, *kwargs.values())):
         return pytree.tree_flatten((args, kwargs))
     with caches_known():
@@ -135,14 +135,14 @@ def _subclasses(kind: type) -> Iterator[type]:
 
 
 def registries() -> list[Any]:
-    """Return all that torch notes of the classes it knows as containers."""
+    """Return all registries of pytree nodes in torch."""
     of_fx = torch.fx._pytree
     of_torch = (pytree.SUPPORTED_NODES, pytree.SUPPORTED_SERIALIZED_TYPES, pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
     return [*of_torch, pytree.CONSTANT_NODES, pytree._cxx_pytree_pending_imports, of_fx.SUPPORTED_NODES, of_fx.SUPPORTED_NODES_EXACT_MATCH]
 
 
 def _forget_in_optree(classes: set[type]) -> None:
-    """Where optree is in use, torch registers there too."""
+    """Unregister classes in optree, where torch registers them if optree is in use."""
     if "torch.utils._cxx_pytree" in sys.modules:
         import optree
 
@@ -151,7 +151,7 @@ def _forget_in_optree(classes: set[type]) -> None:
 
 
 def entries_told(arguments: dict[str, Any]) -> str:
-    """Return what `dynamic_shapes` gives to the caches among these arguments, as further sentences; nothing where there are none."""
+    """Return sentences about how to write the `dynamic_shapes` of each cache among these arguments."""
     caches = [(name, value) for name, value in arguments.items() if is_cache(value)]
     return "".join(f" For {name} ({type(value).__name__}), pass {_entry_of_cache(value)}." for name, value in caches)
 

@@ -1,4 +1,4 @@
-"""`verify=True`: the file computes in ONNX Runtime what the model does, for the arguments of the export. `exportlab.verify` asks more."""
+"""`verify=True`: compare the exported model in ONNX Runtime with the PyTorch model. `exportlab.verify` tests more inputs."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ TOLERANCES = {torch.float64: (1e-9, 1e-10), torch.float32: (1e-4, 1e-5), torch.f
 
 
 def check_numbers(program: Program, model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> None:
-    """Compare the results of the file with those of the model, within `TOLERANCES` of their types; what is no float exactly.
+    """Compare the outputs of both models, within the `TOLERANCES` of their dtype; integers and booleans must be equal.
 
     Raises:
-        WrongNumbers: they differ, or ONNX Runtime refuses the file.
-        UnsupportedArgument: there is nothing to compare with, the model itself raises, or onnxruntime is not installed.
+        WrongNumbers: the outputs differ, or ONNX Runtime refuses the exported model.
+        UnsupportedArgument: there are no arguments, the PyTorch model raises an error, or onnxruntime is not installed.
     """
     if isinstance(model, torch.export.ExportedProgram) and not (args or kwargs):
         args, kwargs = _example(model)
     expected = _results_in_file(program, _run_model(model, args, kwargs))
-    found = _run(program, args, kwargs)  # the new values of buffers come after the results
+    found = _run(program, args, kwargs)  # followed by the new values of buffers
     if len(found) != len(expected) + len(program.report.mutations):
         raise WrongNumbers(f"verify=True: the exported model has {len(found)} outputs, but the model returns {len(expected)}")
     for number, (wanted, own) in enumerate(zip(expected, found, strict=False)):
@@ -48,7 +48,7 @@ def _check_close(said: str, wanted: torch.Tensor, own: torch.Tensor) -> None:
 
 
 def _results_in_file(program: Program, returned: Any) -> list[Any]:
-    """What of a return value the file gives, too: not its numbers that are constants."""
+    """Return the leaves of a return value that are outputs of the exported model: all except constant numbers."""
     assert program.exported_program is not None
     specs = program.exported_program.graph_signature.output_specs
     results = [spec.arg for spec in specs if spec.kind == OutputKind.USER_OUTPUT]
@@ -63,7 +63,7 @@ def _example(program: torch.export.ExportedProgram) -> tuple[tuple[Any, ...], di
 
 
 def _run_model(model: Model, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """What a copy of the model, with the same parameters, returns for copies of the arguments: a call may change buffers and inputs."""
+    """Call a copy of the model, with the same parameters, on copies of the arguments: a call may change buffers and inputs."""
     module = model.module() if isinstance(model, torch.export.ExportedProgram) else model
     try:
         return _call_copy(module, args, kwargs)

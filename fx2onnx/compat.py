@@ -1,4 +1,4 @@
-"""What depends on the version of torch: the supported versions, and what has another name, or is missing, in some of them."""
+"""Differences between versions of torch: the supported versions, and names that only some of them have."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COMPILES_AND_CALLS = "_hop_compile_and_call"  # from torch 2.12 on; before, oper
 
 
 def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> None:
-    """Refuse a torch that is too old, and warn once of one that is newer than those that were tested.
+    """Refuse a version of torch that is too old, and warn once if it is newer than the tested ones.
 
     Raises:
         UnsupportedTorch: it is too old.
@@ -49,9 +49,9 @@ _WARNED: set[str] = set()
 
 
 class Operators:
-    """What `torch.ops.aten` or one of its operators has, as text where this torch lacks it: `aten.cholesky.default`.
+    """The attributes of `torch.ops.aten` or of an operator; text, such as `aten.cholesky.default`, for those that this torch lacks.
 
-    No node has a text as its target, so a translation of an operator that is missing is never used.
+    A node never has text as its target, so the translation of a missing operator is never used.
     """
 
     def __init__(self, torchs: Any, name: str) -> None:
@@ -59,7 +59,7 @@ class Operators:
 
     def __getattr__(self, name: str) -> Any:
         found, path = getattr(self._torchs, name, None), f"{self._name}.{name}"
-        if found is None and name.startswith("__"):  # Python looks for it, or `table_of`
+        if found is None and name.startswith("__"):  # Python or `table_of` looks for it
             raise AttributeError(name)
         return found if isinstance(found, torch._ops.OpOverload) else path if "." in self._name else Operators(found, path)
 
@@ -68,17 +68,17 @@ aten: Any = Operators(torch.ops.aten, "aten")
 
 
 def children_of(spec: pytree.TreeSpec) -> Sequence[pytree.TreeSpec]:
-    """Return what a structure of containers holds."""
+    """Return the children of a tree spec."""
     return spec.children() if hasattr(spec, "children") else spec.children_specs
 
 
 def sizes_known_to(environment: Any) -> MutableMapping[Any, Any]:
-    """Return the size that a `ShapeEnv` has for each symbol of an input, to be read and changed."""
+    """Return the mutable mapping of a `ShapeEnv` from input symbols to their example sizes."""
     return environment.backed_var_to_val if hasattr(environment, "backed_var_to_val") else environment.var_to_val  # until torch 2.10
 
 
 def functions_called_by(call: Callable[..., Any]) -> AbstractContextManager[None]:
-    """Have operators that take functions, while it lasts, pass these to `call(function, args, kwargs)`, where torch would compile them."""
+    """Make operators with function arguments pass these to `call(function, args, kwargs)` inside the context, not to torch.compile."""
     return apply_patches("functions_called" if hasattr(hop_utils, COMPILES_AND_CALLS) else "functions_compiled", call=call)
 
 

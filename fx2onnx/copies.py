@@ -15,7 +15,7 @@ Copied = TypeVar("Copied")
 
 @register_context("copies", "torch.Tensor.__deepcopy__", reason="torch refuses to copy a tensor that was computed from others")
 class _WithoutGraphs(TorchFunctionMode):
-    """Copies a tensor that was computed from others by its values: `copy.deepcopy` refuses it, because of the graph behind it."""
+    """Copies a tensor that was computed from others by its values, because `copy.deepcopy` refuses it."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if getattr(func, "__name__", "") == "__deepcopy__" and not args[0].is_leaf:
@@ -26,9 +26,9 @@ class _WithoutGraphs(TorchFunctionMode):
 
 
 def copied_whole(value: Copied, memo: dict[int, Any] | None = None) -> Copied:
-    """Return a deep copy of anything; tensors in it that were computed from others are copied by their values.
+    """Return a deep copy of a value. Tensors in it that were computed from others are copied by their values.
 
-    `torch.nn.utils.weight_norm` leaves such a tensor in its module, as does a model that keeps a result of its last call.
+    `torch.nn.utils.weight_norm` stores such a tensor in its module, as does a model that keeps a result of its last call.
     """
     with apply_patches("copies"):
         return copy.deepcopy(value, memo)

@@ -1,4 +1,4 @@
-"""What `to_onnx` raises, each with what was wrong, where in the user's code, and what to do."""
+"""The errors that `to_onnx` raises. Each message describes the problem, the line in the user's code, and what to do."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ TORCH = f"{INSTALLED / 'torch'}/"  # not any folder of that name: a caller may h
 
 
 class ToOnnxError(Exception):
-    """Something `to_onnx` refuses to turn into a file; its `stage` is `capture` or `convert`."""
+    """The model or the call is not supported; `stage` is `capture` or `convert`."""
 
     stage = "convert"
 
 
 class CaptureError(ToOnnxError):
-    """torch.export itself refused the model; its own error is the cause."""
+    """The model cannot be captured. If torch.export refused it, its error is the cause."""
 
     stage = "capture"
 
 
 class FrozenDimension(ToOnnxError):
-    """A dimension that was asked to be dynamic came out constant, or with a narrower range than asked."""
+    """A dimension that was requested as dynamic is constant, or its range is narrower than requested."""
 
     stage = "capture"
 
 
 class MutationError(ToOnnxError):
-    """The model changes a buffer or an input, which a file cannot do."""
+    """The model changes a buffer or an input, which an ONNX model cannot do."""
 
 
 class UnsupportedOps(ToOnnxError):
@@ -43,11 +43,11 @@ class UnsupportedOps(ToOnnxError):
 
 
 class Untranslated(Exception):
-    """There is no translation for an operator, or not for the way it is called; the text is the reason."""
+    """There is no translation for an operator, or not for the way it is called; the message is the reason."""
 
 
 class UntranslatedInside(Untranslated):
-    """Some operators inside a sub-graph have no translation; `failures` are their nodes and the reasons."""
+    """Some operators inside a subgraph have no translation; `failures` are their nodes and the reasons."""
 
     def __init__(self, failures: list[tuple[torch.fx.Node, str]]) -> None:
         super().__init__("operators in its subgraphs have no translation")
@@ -55,33 +55,33 @@ class UntranslatedInside(Untranslated):
 
 
 class BrokenTranslation(Untranslated):
-    """A function of the caller's table failed, so that no other translation may take its place; the text says how."""
+    """A function in the caller's table failed. No other translation is tried."""
 
 
 class MissingPackage(Exception):
-    """A package that a translation needs is not installed; the text says which, and how to install it."""
+    """A package that a translation needs is not installed; the message names it and the command that installs it."""
 
 
 class NameCollision(ToOnnxError):
-    """Names that were asked for are not as many as the values, or not unique."""
+    """The number of names differs from the number of values, or the names are not unique."""
 
 
 class UnsupportedArgument(ToOnnxError, ValueError):
-    """An argument asks for something that `to_onnx` does not do; the text says what to do instead."""
+    """An argument has a value that `to_onnx` does not support; the message describes an alternative."""
 
 
 class UnsupportedTorch(ToOnnxError):
-    """The installed torch is older than those that `to_onnx` supports; the text says which it does."""
+    """The installed torch is older than the versions that `to_onnx` supports; the message lists these."""
 
     stage = "capture"
 
 
 class WrongNumbers(ToOnnxError):
-    """`verify=True` found the file to compute something other than the model."""
+    """`verify=True` found that the exported model computes other results than the PyTorch model."""
 
 
 def users_line(node: torch.fx.Node) -> str:
-    """Return the innermost line outside torch that the capture kept, `file.py:12 in forward`; else the module that the node is in."""
+    """Return the innermost line outside torch in the node's stack trace, as `file.py:12 in forward`, else the module of the node."""
     frames = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines() if line.strip().startswith("File ")]
     for frame in reversed(frames):
         path, line, function = frame.removeprefix("File ").split(", ")
@@ -92,10 +92,10 @@ def users_line(node: torch.fx.Node) -> str:
 
 
 def shown_path(path: str) -> str:
-    """Return the path by package, or from the current folder, where it lies in that; "a cell" for what a notebook ran."""
+    """Return a path relative to its package or the current folder; "a cell of this notebook" for code of a notebook."""
     if "ipykernel_" in path or path.startswith("<ipython-input"):
         return "a cell of this notebook"
-    packages = [parent for parent in Path(path).parents if parent.name == "site-packages"]  # also of an environment that torch is not in
+    packages = [parent for parent in Path(path).parents if parent.name == "site-packages"]  # the environment may be another than torch's
     folder = next((folder for folder in (INSTALLED, *packages, Path.cwd()) if Path(path).is_relative_to(folder)), None)
     return str(Path(path).relative_to(folder)) if folder else path
 
@@ -106,14 +106,14 @@ def line_at(frame: FrameType) -> str:
 
 
 def format_value(value: Any) -> str:
-    """Return a value as it stands in a message: in one line, and short."""
+    """Return a value for a message: on one line, and shortened."""
     short = reprlib.Repr()
     short.maxlevel, short.maxstring, short.maxother = 4, 60, 60
     return " ".join(short.repr(value).split())
 
 
 def first_sentence(error: BaseException) -> str:
-    """Return the first line of an error's text that says something, else its type."""
+    """Return the first line of an error's message that is not blank, else its type."""
     return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
@@ -122,7 +122,7 @@ def _inside_torch(path: str) -> bool:
 
 
 def build_unsupported_error(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps:
-    """Return one error for all of them: each operator once, why, and the lines that call it."""
+    """Return one error for all failures: each operator once, with the reason and the lines that call it."""
     by_op: dict[tuple[str, str], list[str]] = {}
     for node, reason in failures:
         lines = by_op.setdefault((op_title(node.target), reason), [])

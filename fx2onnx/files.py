@@ -1,4 +1,4 @@
-"""Writing files whole or not at all, and in the place of nothing but a file."""
+"""Atomic writing of files, which replaces only regular files."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-LEGIBLE = 50  # characters of a name that its temporary folder shows; the whole may be longer than a name may be
+LEGIBLE = 50  # characters of the file name in the name of its temporary folder, whose length is limited
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Yield a path of the same name in a temporary folder beside `path`; all files found there are moved into place at the end, it last.
+    """Yield a path of the same name in a temporary folder next to `path`. At the end, its files replace the old ones, `path` last.
 
-    Files that belong together (a model and its external data) can so be written side by side. When the block raises,
-    nothing is moved and nothing is left behind. A link is followed: what it points to is replaced. A file that is replaced
-    hands its permissions on.
+    Files that belong together, such as a model and its external data, can thus be written together. If the block raises an error,
+    nothing is replaced or left behind. A symbolic link is followed: its target is replaced. A new file gets the permissions of the file
+    that
+    it replaces.
 
     Raises:
-        OSError: the folder of `path` does not exist or cannot be written, or there is something at `path` that must not be replaced.
+        OSError: the folder of `path` does not exist or cannot be written, or `path` must not be replaced.
     """
     check_replaceable(path)
     target = Path(os.path.realpath(path))
@@ -34,12 +35,12 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> None:
-    """Refuse a path at which no file can be written, or something stands that is no file: a folder, a device, a pipe.
+    """Refuse a path that cannot be written, or that is a folder, a device or a pipe.
 
-    `beside` refuses a link too: what is written beside the file that it points to would not be found beside the link.
+    `beside` also refuses a link: files written next to its target would not be found next to the link.
 
     Raises:
-        OSError: `cannot write PATH: ` and what stands there, or what is missing. TypeError: it is no path.
+        OSError: the message is `cannot write PATH: ` and the reason. TypeError: `path` is not a path.
     """
     target, folder = _where(path)
     if beside and Path(path).is_symlink():
@@ -61,7 +62,7 @@ def check_replaceable(path: str | os.PathLike[str], beside: bool = False) -> Non
 
 
 def _where(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """The file that a path leads to, and the folder that it would be made in."""
+    """Return the file that a path leads to, and the folder that a new file would be created in."""
     if not isinstance(path, (str, os.PathLike)):
         raise TypeError(f"a path must be a str or a Path, not a {type(path).__name__}")
     try:
@@ -70,7 +71,7 @@ def _where(path: str | os.PathLike[str]) -> tuple[Path, Path]:
         return target, target.parent if Path(path).is_symlink() else Path(path).parent
     except OSError as error:
         raise OSError(f"cannot write {path}: {error.strerror}") from error
-    except ValueError as error:  # a null character, or a surrogate that is not of the file system's encoding
+    except ValueError as error:  # a null character, or a surrogate that the file system cannot encode
         raise OSError(f"cannot write {str(path)!r}: a file name cannot contain these characters") from error
 
 

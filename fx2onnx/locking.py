@@ -1,7 +1,7 @@
-"""The lock of what changes torch for all threads while it lasts: its captures, and what it knows as containers."""
+"""A lock for everything that changes torch for all threads: captures, and registrations of pytree nodes."""
 
 from __future__ import annotations
 
 import threading
 
-CAPTURE_LOCK = threading.RLock()  # torch.export puts its own in the place of nn.Module.__call__
+CAPTURE_LOCK = threading.RLock()  # torch.export replaces nn.Module.__call__

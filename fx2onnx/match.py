@@ -17,14 +17,14 @@ NAN = object()
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A leaf that refers to a value: one that an event makes, or a free one."""
+    """A leaf that refers to a value: the result of an event, or a free value."""
 
     name: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A leaf of a pattern that stands for a hole, by its number."""
+    """A leaf of a pattern that represents a hole, by its number."""
 
     number: int
 
@@ -34,9 +34,9 @@ class Event:
     """One call.
 
     Attributes:
-        signature: what two calls must share to be the same call: the operator, and how its arguments are nested.
+        signature: what two calls must share to be equal: the operator, and how its arguments are nested.
         leaves: the leaves of its arguments, each a constant or a `Value`.
-        results: the names of the values that it makes.
+        results: the names of the values that it computes.
     """
 
     signature: Any
@@ -46,7 +46,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Gap:
-    """A stretch in which each sequence makes calls that the other one does not; one of them may make none."""
+    """A section in which each sequence makes calls that the other does not make; one of them may be empty."""
 
     one: tuple[Event, ...]
     other: tuple[Event, ...]
@@ -54,7 +54,7 @@ class Gap:
 
 @dataclass(frozen=True)
 class Hole:
-    """Two different leaves, and where they face each other: the numbers of an item of the pattern and of a leaf."""
+    """Two different leaves, and where they occur: the indices of an item of the pattern and of a leaf."""
 
     one: Any
     other: Any
@@ -66,9 +66,9 @@ class Match:
     """The least general pattern of two sequences.
 
     Attributes:
-        pattern: their common calls, with the names of the first sequence and a `Variable` for each hole; and the gaps between.
-        holes: by the number of their variable. The same two leaves are one hole, wherever they face each other.
-        renaming: the names of the first sequence, and those of the second that stand for the same.
+        pattern: their common calls, with the names of the first sequence and a `Variable` for each hole, and the gaps between them.
+        holes: by the number of their variable. The same two leaves are one hole, wherever they occur.
+        renaming: names of the first sequence, and the corresponding names of the second.
     """
 
     pattern: list[Event | Gap]
@@ -77,12 +77,12 @@ class Match:
 
     @property
     def gaps(self) -> list[Gap]:
-        """The stretches that are not common."""
+        """The gaps of the pattern."""
         return [item for item in self.pattern if isinstance(item, Gap)]
 
     @property
     def is_exact(self) -> bool:
-        """Whether the sequences differ in names alone."""
+        """Whether the sequences differ only in names."""
         return not self.holes and not self.gaps
 
     def first(self) -> list[Event]:
@@ -110,10 +110,10 @@ class Match:
 
 
 def match(one: Sequence[Event], other: Sequence[Event], renaming: Mapping[Hashable, Hashable] | None = None) -> Match:
-    """Return the least general pattern of two sequences, in which no value has two names.
+    """Return the least general pattern of two sequences, in which each value has only one name.
 
     Args:
-        renaming: free values of the first sequence, and those that stand for them in the second; all others keep their names.
+        renaming: free values of the first sequence, and the corresponding ones of the second; all others keep their names.
     """
     pairing = _Pairing(one, other, dict(renaming or {}))
     for place, other_place in align([_shape(event) for event in one], [_shape(event) for event in other]):
@@ -132,7 +132,7 @@ class _Pairing:
 
     def __init__(self, one: Sequence[Event], other: Sequence[Event], renaming: dict[Hashable, Hashable]) -> None:
         self._one, self._other = one, other
-        self._begun = (0, 0)  # how much of each the pattern has
+        self._begun = (0, 0)  # how many items of each sequence are in the pattern
         self._made = tuple({name for event in events for name in event.results} for events in (one, other))
         self._taken = set(renaming.values())
         self._numbers: dict[Any, int] = {}
@@ -172,7 +172,7 @@ class _Pairing:
 
 
 def align(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the places of equal items in two sequences, in order: those at both ends, and unique ones in between.
+    """Return the positions of equal items in two sequences, in order: those at both ends, and unique ones in between.
 
     Unique items in a different order are left out, because choosing one of them would be a guess.
     """
@@ -185,7 +185,7 @@ def align(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def _align_between(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the places of equal items in two sequences that begin and end differently."""
+    """Return the positions of equal items in two sequences whose first and last items differ."""
     found: list[tuple[int, int]] = []
     begun, other_begun = 0, 0
     if anchors := _anchors(one, other):
@@ -202,7 +202,7 @@ def common_prefix(one: Sequence[Any], other: Sequence[Any]) -> int:
 
 
 def _anchors(one: Sequence[Any], other: Sequence[Any]) -> list[tuple[int, int]]:
-    """Return the places of items that are unique in both sequences, without pairs that cross another pair."""
+    """Return the positions of items that are unique in both sequences, without pairs that cross another pair."""
     places = _once(other)
     pairs = [(i, places[key]) for key, i in _once(one).items() if key in places]
     highest = list(accumulate((j for _, j in pairs), max))
@@ -217,14 +217,14 @@ def _once(items: Sequence[Any]) -> dict[Any, int]:
 
 
 def same_constant(one: Any, other: Any) -> bool:
-    """Return whether two constants are the same: 1 is not 1.0, 0.0 is not -0.0, and NaN is NaN."""
+    """Return whether two constants are identical: 1 is not 1.0, 0.0 is not -0.0, and NaN is NaN."""
     if isinstance(one, float) and isinstance(other, float):
         return (math.isnan(one) and math.isnan(other)) or (one == other and math.copysign(1, one) == math.copysign(1, other))
     return type(one) is type(other) and (one is other or bool(one == other))
 
 
 def _key(leaf: Any) -> Hashable:
-    """Return what two leaves share if they are the same; of what cannot be hashed, the object itself."""
+    """Return a key that two leaves share if they are the same; for an unhashable leaf, its identity."""
     if isinstance(leaf, float):
         return float, NAN if math.isnan(leaf) else (leaf, math.copysign(1, leaf))
     try:
@@ -235,13 +235,13 @@ def _key(leaf: Any) -> Hashable:
 
 
 def number_by_first_use(keys: Iterable[Hashable]) -> tuple[int, ...]:
-    """Return for each key the index of its first occurrence. Two sequences of keys repeat alike if these numbers are equal."""
+    """Return for each key the index of its first occurrence. Two sequences repeat their keys alike if these numbers are equal."""
     first: dict[Hashable, int] = {}
     return tuple(first.setdefault(key, place) for place, key in enumerate(keys))
 
 
 def canonical(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the sequence with values named by numbers, in the order in which they occur: equal where only names differ."""
+    """Return the sequence with values numbered in order of occurrence, so that sequences that differ only in names are equal."""
     numbers: dict[Hashable, int] = {}
 
     def number(name: Hashable) -> int:
@@ -255,7 +255,7 @@ def canonical(events: Iterable[Event]) -> tuple[Event, ...]:
 
 
 def events_of_nodes(nodes: Iterable[torch.fx.Node]) -> list[Event]:
-    """Return the nodes of an fx graph as events. Each node is also the name of the value that it makes."""
+    """Return the nodes of an fx graph as events. Each node is also the name of its value."""
     found = []
     for node in nodes:
         leaves, spec = pytree.tree_flatten((node.args, node.kwargs), is_leaf=lambda part: isinstance(part, torch.fx.Node))

@@ -1,4 +1,4 @@
-"""The mode of a model: what is given in training mode is exported as `eval()` and said so, unless it is asked for as it is."""
+"""Training and evaluation mode: a model in training mode is exported as `eval()`, with a warning, unless the caller keeps its mode."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .errors import UnsupportedArgument
 
 Model = TypeVar("Model", nn.Module, nn.Module | torch.export.ExportedProgram)
 SAID = "the model was in training mode; exported as eval()"
-OF_THEIR_CHILDREN = (nn.TransformerEncoder, nn.TransformerEncoderLayer)  # what they ask it for is how fast they go
-CONTAINERS = ("torch.fx", "torch._dynamo", "torch.jit", "torch.export")  # whose classes pass the mode on
-BY_DROPOUT = (nn.RNNBase, nn.MultiheadAttention)  # nothing else in them is another in training
+OF_THEIR_CHILDREN = (nn.TransformerEncoder, nn.TransformerEncoderLayer)  # which read `training` only to choose a fast path
+CONTAINERS = ("torch.fx", "torch._dynamo", "torch.jit", "torch.export")  # whose classes only pass the mode on
+BY_DROPOUT = (nn.RNNBase, nn.MultiheadAttention)  # whose mode affects only their dropout
 
 
 def is_in_training(model: object) -> bool:
-    """Return whether any part of a model is in training mode that would do something else in evaluation mode."""
+    """Return whether any part of a model is in training mode and would behave differently in evaluation mode."""
     return isinstance(model, nn.Module) and any(module.training and _heeds_it(module) for module in model.modules())
 
 
@@ -39,10 +39,10 @@ def set_to_eval(model: nn.Module) -> nn.Module:
 
 
 def switch_to_eval(model: Model, instead: str) -> Model:
-    """Return the model, or the program, as it is exported: itself, or where it is in training mode a copy that is not, with a warning.
+    """Return the model to export: a model in training mode is replaced by a copy in evaluation mode, with a warning.
 
     Args:
-        instead: what exports it as it is.
+        instead: the argument that keeps training mode, for the warning.
 
     Raises:
         UnsupportedArgument: the model is in training mode and cannot be copied.
@@ -64,13 +64,13 @@ def _heeds_it(module: nn.Module) -> bool:
 
 
 def _asks(kind: type) -> bool:
-    """Whether a class does something at a change of its mode, or one of its functions reads it."""
+    """Return whether a class overrides `train`, or one of its functions reads `training`."""
     functions = [inspect.unwrap(value) for value in vars(kind).values() if inspect.isfunction(value)]
     return "train" in vars(kind) or any("training" in names for function in functions for names in _names(function.__code__))
 
 
 def _names(code: CodeType) -> Iterator[tuple[object, ...]]:
-    """The names and constants of a function, and of those within it."""
+    """Yield the names and constants of a function, and of the functions inside it."""
     yield code.co_names
     yield code.co_consts
     for constant in code.co_consts:

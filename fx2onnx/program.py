@@ -1,4 +1,4 @@
-"""What `to_onnx` returns: torch's own ONNXProgram, saved whole or not at all, with a report."""
+"""The result of `to_onnx`: an `ONNXProgram` that is saved atomically and has a report."""
 
 from __future__ import annotations
 
@@ -19,28 +19,29 @@ from .errors import UnsupportedArgument
 from .saving import save_atomically
 
 PROTOBUF_LIMIT = 2**31 - 1  # bytes of one message
-EXTERNAL_DATA_ABOVE = 500_000_000  # bytes of weights; a single file is made in memory, three times over, before it is written
+EXTERNAL_DATA_ABOVE = 500_000_000  # bytes of weights; a single file is in memory three times before it is written
 
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """How a program came to be.
+    """How a program was exported.
 
     Attributes:
         sources: where the translation of each operator call came from, counted: `own`, `custom`, `torchlib`, `decomposed`.
         fallbacks: the operators that were not translated by our own table or the caller's, with the source used.
         functions: how often each local function is called.
-        shared: the blocks that were not captured, and the one whose capture they stand on.
-        not_shared: the blocks that were captured alone, and why.
+        shared: the blocks that were not captured themselves, each with the equal block that was captured.
+        not_shared: the blocks that were captured separately, and why.
         mutations: the buffers and inputs that the model changes; `name_new`, after the results, is the new value.
-        unchanged_inputs: the inputs that the model writes into; the file computes with what is written, and leaves the inputs as they are.
-        state: the changed buffers, which are inputs, each with its value at the export: what the first call gets.
+        unchanged_inputs: the inputs that the model writes into; the exported model computes with the new values, but leaves its inputs
+        unchanged.
+        state: the changed buffers, which are inputs, each with its value at the export, for the first call.
         capture: what captured the model, "run" or "torch.export".
-        trace_failure: why it was not captured by running, where that was tried first.
-        branches: the lines of the tests whose both sides are in the file, where it was captured by running.
-        limits: what eager checks and the file does not: the tests of values whose other side raises, and what; where torch.export
-            captured it, the asserts of its program, and its guards if it was passed in; the ends of a `Dim`, and what
-            `accept_ranges` accepted. The metadata of the file has them, too.
+        trace_failure: why capturing by running failed, if it was tried first.
+        branches: the lines of the conditions of which both branches are exported, if the model was captured by running.
+        limits: checks that the exported model lacks. Captured by running: conditions on values whose other branch raises, with the error.
+            Captured by torch.export: the asserts of the program, and its guards if it was passed in. The bounds of each `Dim`, and ranges
+            that `accept_ranges` accepted. The metadata of the model contains them, too.
     """
 
     sources: Mapping[str, int] = field(default_factory=dict)
@@ -58,20 +59,21 @@ class ConversionReport:
 
 
 class Program(torch.onnx.ONNXProgram):
-    """A `torch.onnx.ONNXProgram` with a `report`, whose file is written whole or not at all."""
+    """A `torch.onnx.ONNXProgram` with a `report`, which is saved atomically."""
 
     def __init__(self, model: ir.Model, exported_program: torch.export.ExportedProgram, report: ConversionReport) -> None:
         super().__init__(model, exported_program)
         self.report = report
 
     def __call__(self, *args: Any, **kwargs: Any) -> Sequence[torch.Tensor]:
-        """Run the file in ONNX Runtime with the arguments of the module, or with the inputs of the file in their order.
+        """Run the exported model in ONNX Runtime with the arguments of the module, or with the inputs of the exported model in order.
 
-        State that is not given is as it was at the export.
+        State that is not passed has its value at the export.
 
         Raises:
-            ValueError: a number differs from the one that the file has as a constant. UnsupportedArgument: something is given that no
-                file takes, or more than this one has inputs. What ONNX Runtime raises is raised as it is.
+            ValueError: a number differs from its constant in the exported model. UnsupportedArgument: an argument is not supported, or
+            there
+                are more than inputs. Errors of ONNX Runtime are not changed.
         """
         assert self.exported_program is not None
         check_ends(args, kwargs)
@@ -84,16 +86,16 @@ class Program(torch.onnx.ONNXProgram):
         return super().__call__(*given, *self._state_after(len(given)))
 
     def _state_after(self, given: int) -> list[torch.Tensor]:
-        """The state at the export, where the inputs after the first `given` are that."""
+        """Return the initial values of the inputs after the first `given` ones if all of these are state, else nothing."""
         rest = [str(value.name) for value in self.model.graph.inputs][given:]
         return [self.report.state[name] for name in rest] if set(rest) <= set(self.report.state) else []
 
     def apply_weights(self, state_dict: dict[str, torch.Tensor]) -> None:
-        """Put other weights in the place of those of the same names.
+        """Replace the weights of these names.
 
         Raises:
-            UnsupportedArgument: one is no tensor, or of another shape or dtype than it has in the file; or the file holds it transposed,
-                or folded into a convolution. Nothing is changed.
+            UnsupportedArgument: a value is not a tensor, or has another shape or dtype than the weight; or the exported model stores the
+                weight transposed, or folded into a convolution. Nothing is changed.
         """
         check_state(state_dict)
         held = self.model.graph.initializers
@@ -113,17 +115,17 @@ class Program(torch.onnx.ONNXProgram):
         keep_initializers_as_inputs: bool = False,
         external_data: bool | None = None,
     ) -> None:
-        """Save as `torch.onnx.ONNXProgram.save` does; the weights are streamed into a file beside the model when they are large.
+        """Save as `torch.onnx.ONNXProgram.save` does; large weights are streamed into a file next to the model.
 
         Args:
-            include_initializers: whether the file holds the weights.
-            keep_initializers_as_inputs: whether the weights are inputs as well, so that a call may give others.
-            external_data: whether the weights lie in a second file, of the same name and `.data`; None leaves it to their size.
-                Where a model is replaced they get a name of their own, so that nobody reads the old model with the new weights.
+            include_initializers: whether the file contains the weights.
+            keep_initializers_as_inputs: whether the weights are inputs as well, so that a call may replace them.
+            external_data: whether the weights are in a second file, of the same name and `.data`; None decides by their size. If a model
+                is replaced, the new weights get a new file name, so that the old model is never read with them.
 
         Raises:
-            OSError: the folder does not exist or cannot be written, or what stands there must not be replaced; nothing is left behind.
-            UnsupportedArgument: a single file was asked for, and the weights do not fit into one.
+            OSError: the folder does not exist or cannot be written, or `destination` must not be replaced. No files are left behind.
+            UnsupportedArgument: a single file was requested, but the weights do not fit into one.
         """
         if external_data is False and include_initializers:
             _check_fits_into_one_file(self._bytes())
@@ -133,7 +135,7 @@ class Program(torch.onnx.ONNXProgram):
 
     @contextmanager
     def _place_weights(self, in_file: bool, as_inputs: bool) -> Iterator[None]:
-        """Have the model, while it lasts, hold its weights or not, and take them as inputs or not; other constants stay what they are."""
+        """Move the weights out of the model, or make them inputs, inside the context; other constants do not change."""
         graph = self.model.graph
         everything = dict(graph.initializers)
         weights = {name: value for name, value in everything.items() if self._is_of_the_model(name)}
@@ -149,7 +151,7 @@ class Program(torch.onnx.ONNXProgram):
             del graph.inputs[len(graph.inputs) - len(added) :]
 
     def _is_of_the_model(self, initializer: str) -> bool:
-        """Whether it is a parameter or a buffer: as it is, transposed (`weight/T`) or folded."""
+        """Return whether an initializer is a parameter or a buffer: unchanged, transposed (`weight/T`) or folded."""
         assert self.exported_program is not None
         name = initializer.partition("/")[0]
         return name in self.exported_program.state_dict or name in self.exported_program.constants
@@ -159,7 +161,7 @@ class Program(torch.onnx.ONNXProgram):
 
 
 def _check_fits_into_one_file(weights: int) -> None:
-    """Raise `UnsupportedArgument` where these bytes are more than a protobuf message holds."""
+    """Raise `UnsupportedArgument` if the weights have more bytes than a protobuf message can."""
     if weights > PROTOBUF_LIMIT:
         raise UnsupportedArgument(
             f"the weights take {weights / 1e9:.2f} GB, which is larger than the 2 GiB limit of one .onnx file (a protobuf message): "
@@ -168,7 +170,7 @@ def _check_fits_into_one_file(weights: int) -> None:
 
 
 def _check_fits(name: str, value: torch.Tensor, held: Mapping[str, ir.Value]) -> None:
-    """Raise `UnsupportedArgument` where the file has a weight of this name in another shape or dtype."""
+    """Raise `UnsupportedArgument` if the exported model has a weight of this name with another shape or dtype."""
     weight = held[name].const_value if name in held else None
     if weight is None:
         return
@@ -180,7 +182,7 @@ def _check_fits(name: str, value: torch.Tensor, held: Mapping[str, ir.Value]) ->
 
 
 def _inputs_among(leaves: Sequence[Any], program: torch.export.ExportedProgram) -> list[Any]:
-    """Return those arguments that are inputs of the file; the others are constants of it."""
+    """Return the arguments that are inputs of the exported model; the others are constants in it."""
     taken = [spec.arg for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
     for leaf, given in zip(leaves, taken, strict=True):
         if isinstance(given, ConstantArgument) and isinstance(leaf, (int, float, str)) and leaf != given.value:

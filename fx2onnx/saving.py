@@ -1,4 +1,4 @@
-"""Saving a model and the weights beside it as one: no reader finds the model of one save and the weights of another."""
+"""Saving a model and its weights as one: a reader never combines the model of one save with the weights of another."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from google.protobuf.message import DecodeError
 
 from .files import atomic_write, check_replaceable
 
-PRODUCER = "fx2onnx"  # the name that a file bears
+PRODUCER = "fx2onnx"  # in the exported model
 
 
 def save_atomically(model: ir.Model, path: str | os.PathLike[str], beside: bool) -> None:
-    """Save a model; `beside` has its weights in a second file, of the same name and `.data`.
+    """Save a model; `beside` writes its weights to a second file, of the same name and `.data`.
 
-    A save that replaces a model gives its weights a name of their own (`model.onnx.1f0c9a3e.data`): the model, which is moved last,
-    names them, so whoever reads meanwhile has the old pair or the new one. The weights of the model before are removed after that.
+    If a model is replaced, its weights get a new name (`model.onnx.1f0c9a3e.data`). The model refers to this name and is replaced last,
+    so a concurrent reader finds either the old pair or the new one. Afterwards the weights of the old model are removed.
 
     Raises:
-        TypeError: `path` is none. OSError: it cannot be written there, or `path` is a link and the weights would not be found beside it;
-            nothing is left behind.
+        TypeError: `path` is not a path. OSError: it cannot be written, or it is a link and `beside` is set. No files are left behind.
     """
     check_replaceable(path, beside)
     target = Path(os.path.realpath(path))
@@ -40,9 +39,9 @@ def save_atomically(model: ir.Model, path: str | os.PathLike[str], beside: bool)
 
 @contextmanager
 def _drop_weight_value_info(model: ir.Model) -> Iterator[None]:
-    """Have the weights of a model that `to_onnx` made, while it lasts, say shape and dtype themselves and nowhere else.
+    """Omit the shapes and dtypes of weights from the `value_info` of a model by `to_onnx` inside the context.
 
-    Otherwise they stand in `value_info`, and ONNX Runtime's quantiser, which transposes weights, finds another shape there and ends.
+    ONNX Runtime's quantiser transposes weights, and fails if `value_info` has another shape.
     """
     weights = model.graph.initializers.values() if model.producer_name == PRODUCER else ()
     declared = [(value, value.shape, value.type) for value in weights if not value.is_graph_input()]
@@ -61,13 +60,13 @@ def _name_of_weights(path: Path) -> str:
 
 
 def weights_of(path: Path) -> set[str]:
-    """Return the names of the files that the model at `path` has its weights in, where these are names that `save_atomically` gives."""
+    """Return the names of the weight files of the model at `path`, of those that `save_atomically` may have written."""
     ours = re.compile(rf"{re.escape(path.name)}(\.[0-9a-f]{{8}})?\.data")
     if not path.is_file() or not any(ours.fullmatch(entry.name) for entry in path.parent.iterdir()):
         return set()
     try:
         graph = onnx.load(path, load_external_data=False).graph
-    except DecodeError:  # what is replaced was no model
+    except DecodeError:  # the file to replace is not a model
         return set()
     located = (entry.value for tensor in graph.initializer for entry in tensor.external_data if entry.key == "location")
     return {name for name in located if ours.fullmatch(name)}

@@ -1,4 +1,4 @@
-"""The state of a file: inputs that take what the last call returned, and how a file says which, and what the first call gets."""
+"""The state of an exported model: inputs that accept the outputs of the last call, and the metadata that describes them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-KEY = "fx2onnx.state"  # among the metadata of a model
-MOST = 4096  # elements of an initial value that are written down; one that is the same everywhere is one number
+KEY = "fx2onnx.state"  # in the metadata of a model
+MOST = 4096  # elements: larger initial values are not stored, except as one number if all elements are equal
 
 
 def describe_state(model: ir.Model, changed: Sequence[str], outputs: Sequence[str], initial: Mapping[str, torch.Tensor]) -> None:
-    """Write into the metadata of a model, as JSON by name of input: which output is its new value, and the value at the export."""
+    """Write, as JSON in the metadata, for each input that is state: the output with its new value, and the value at the export."""
     described = {name: {"new": output, **_value(initial.get(name))} for name, output in zip(changed, outputs, strict=True)}
     model.metadata_props[KEY] = json.dumps(described)
 
@@ -37,7 +37,7 @@ def changed_names(model: ir.Model) -> tuple[str, ...]:
 
 
 def initial_state(model: ir.Model) -> dict[str, torch.Tensor]:
-    """Return the values at the export, by name of input, in the order of their outputs; those that are too large are not in the file."""
+    """Return the initial values by name of input, in the order of the outputs; large ones are not stored in the model."""
     described = json.loads(model.metadata_props.get(KEY, "{}"))
     return {name: _tensor(found) for name, found in described.items() if "values" in found}
 

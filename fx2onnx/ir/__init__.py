@@ -1,1 +1,1 @@
-"""The graph that is written: operators, tensors, dtypes, symbols for sizes, and the ONNX schemas."""
+"""The ONNX graph under construction: operators, tensors, dtypes, symbols for sizes, and the ONNX schemas."""

@@ -1,4 +1,4 @@
-"""A captured program as the converter reads one: torch.export's names and signature, without its symbolic shapes."""
+"""A captured program for the converter: torch.export's names and signature, without its symbolic shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .expressions import Size, storage
 
 
 class SymbolicMeta(torch.Tensor):
-    """What is known of a tensor: its dtype, its sizes as expressions, and which tensors show the same memory; it holds no elements."""
+    """The metadata of a tensor: its dtype, its sizes as expressions, and which memory it shares; it has no elements."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
     sizes: tuple[Size, ...]
@@ -23,14 +23,14 @@ class SymbolicMeta(torch.Tensor):
 
     @staticmethod
     def of(sizes: Sequence[Size], dtype: torch.dtype, memory: int) -> SymbolicMeta:
-        """Describe a tensor of these sizes that shows this memory."""
+        """Return the metadata of a tensor with these sizes in this memory."""
         made = torch.empty((0,) * len(sizes), dtype=dtype, device="meta").as_subclass(SymbolicMeta)
         made.sizes, made.memory = tuple(sizes), memory
         return made
 
     @staticmethod
     def describe_static(tensor: torch.Tensor) -> SymbolicMeta:
-        """Describe a tensor whose sizes do not move."""
+        """Return the metadata of a tensor with static sizes."""
         return SymbolicMeta.of(tuple(tensor.shape), tensor.dtype, storage(tensor))
 
     @property
@@ -39,13 +39,13 @@ class SymbolicMeta(torch.Tensor):
         return self.sizes
 
     def untyped_storage(self) -> Any:
-        """Return what tells memory apart: the `_cdata` of a storage, which is not said to be filled by one tensor."""
+        """Return an object with the `_cdata` of a storage, which identifies the memory, and an unknown size."""
         return SimpleNamespace(_cdata=self.memory, nbytes=lambda: -1)
 
 
 @dataclass(frozen=True)
 class CallSpec:
-    """How a call is flattened, as `ExportedProgram.call_spec` says it."""
+    """How the arguments of a call are flattened, as in `ExportedProgram.call_spec`."""
 
     in_spec: pytree.TreeSpec
     out_spec: pytree.TreeSpec
@@ -53,7 +53,7 @@ class CallSpec:
 
 @dataclass(frozen=True)
 class RunProgram:
-    """What runs of a module showed, under the names of an `ExportedProgram`."""
+    """A program captured by running a module, with the attribute names of an `ExportedProgram`."""
 
     graph_module: torch.fx.GraphModule
     graph_signature: ExportGraphSignature
@@ -63,7 +63,7 @@ class RunProgram:
     example_inputs: tuple[tuple[Any, ...], dict[str, Any]]
     changed_inputs: tuple[str, ...] = ()
     range_constraints: Mapping[Any, Any] = field(default_factory=dict)
-    limits: tuple[str, ...] = ()  # what the module takes, and this does not
+    limits: tuple[str, ...] = ()  # inputs that the module accepts, but this program does not
 
     @property
     def graph(self) -> torch.fx.Graph:
@@ -71,7 +71,7 @@ class RunProgram:
         return self.graph_module.graph
 
     def eliminate_dead_code(self, is_wanted: Callable[[torch.fx.Node], bool]) -> Self:
-        """Return the program without calls that nobody wants."""
+        """Return the program without calls that are not wanted."""
         self.graph.eliminate_dead_code(is_wanted)
         return self
 
@@ -88,7 +88,7 @@ class RunProgram:
 
 
 def argument_of(result: Any) -> TensorArgument | SymIntArgument | ConstantArgument:
-    """Return how a signature names a result of the model."""
+    """Return the argument of a signature for a result of the model."""
     if not isinstance(result, torch.fx.Node):
         return ConstantArgument("", result)
     return TensorArgument(result.name) if isinstance(result.meta["val"], torch.Tensor) else SymIntArgument(result.name)
@@ -100,7 +100,7 @@ def is_state(spec: InputSpec) -> bool:
 
 
 def is_constant(spec: InputSpec) -> bool:
-    """Return whether an input of a program is a constant that was lifted."""
+    """Return whether an input of a program is a lifted constant."""
     return spec.kind == InputKind.CONSTANT_TENSOR
 
 

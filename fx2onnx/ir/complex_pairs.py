@@ -1,4 +1,4 @@
-"""Complex values: ONNX Runtime computes with none, so each is a pair of real ones."""
+"""Complex values as pairs of real values, because ONNX Runtime does not compute with complex numbers."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from .tensor import Tensor
 
 @dataclass(frozen=True)
 class ComplexPair:
-    """A complex value: its real and its imaginary part, of the same sizes and the same floating dtype."""
+    """A complex value: a real and an imaginary part with the same sizes and floating dtype."""
 
     real: Tensor
     imag: Tensor
 
     @property
     def known_sizes(self) -> tuple[Size, ...] | None:
-        """The size of each axis; None where nobody said."""
+        """The size of each axis; None if unknown."""
         return self.real.known_sizes
 
     @property
@@ -42,33 +42,33 @@ class ComplexPair:
 
 
 def map_real_imag(make: Callable[..., Tensor], *values: Any) -> Any:
-    """Return what `make` makes of values: of complex ones, what it makes of their real parts, and of their imaginary ones."""
+    """Return `make(*values)`; for complex values, the pair of its results for the real and the imaginary parts."""
     if not isinstance(values[0], ComplexPair):
         return make(*values)
     return ComplexPair(make(*(value.real for value in values)), make(*(value.imag for value in values)))
 
 
 class RealPart(torch.Tensor):
-    """What the capture says of the real part of a complex tensor: its sizes, and its dtype; it holds no elements."""
+    """The metadata of the real part of a complex tensor: its sizes and dtype; it has no elements."""
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
     sizes: Any
 
     @staticmethod
     def of(whole: torch.Tensor) -> RealPart:
-        """Describe the real part of a tensor that the capture has."""
+        """Return the metadata of the real part of a captured tensor."""
         made = torch.empty((0,) * whole.dim(), dtype=whole.dtype.to_real(), device="meta").as_subclass(RealPart)
         made.sizes = whole.shape
         return made
 
     @property
     def shape(self) -> Any:  # type: ignore[override]
-        """The sizes, as the capture has them."""
+        """The captured sizes."""
         return self.sizes
 
 
 def touches_complex(node: torch.fx.Node) -> bool:
-    """Return whether a call takes or gives a complex tensor."""
+    """Return whether a call has complex arguments or results."""
     return any(_has_complex(each.meta.get("val")) for each in (node, *node.all_input_nodes))
 
 
@@ -80,7 +80,7 @@ def _has_complex(value: Any) -> bool:
 
 @contextmanager
 def use_real_meta(g: CurrentNode) -> Iterator[None]:
-    """While it lasts, the capture says of each complex result of the node being translated what holds for one of its parts."""
+    """Replace the captured metadata of complex results of the current node by that of one part, inside the context."""
     before = g.at.meta["val"]
     g.at.meta["val"] = _real(before)
     try:

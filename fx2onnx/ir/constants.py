@@ -1,4 +1,4 @@
-"""The constants of a graph, equal ones once."""
+"""The constants of a graph; equal ones are merged."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .tensor import Tensor
 
 
 class Constants:
-    """Constants that a graph and those inside it read.
+    """Constants of a graph and its subgraphs.
 
     Args:
-        function_nodes: the nodes of the function that they belong to, where they become Constant nodes; None in the main graph, where
-            they become initialisers.
+        function_nodes: the nodes of the function to which Constant nodes are added; None in the main graph, where constants become
+            initialisers.
     """
 
     def __init__(self, shared: ModelContext, function_nodes: list[ir.Node] | None = None) -> None:

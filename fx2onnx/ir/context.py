@@ -1,4 +1,4 @@
-"""What all graphs of one model have in common."""
+"""The state that all graphs of one model share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tensor import Tensor
 
 
 class ModelContext:
-    """The opset, the names in use, the weights and which of them a call may change, the local functions, and how axes are called."""
+    """The opset, the names in use, the weights and which of them a call may change, the local functions, and the names of axes."""
 
     def __init__(self, opset: int, dim_names: Mapping[sympy.Expr, str] | None = None) -> None:
         self.opset = opset
@@ -29,18 +29,18 @@ class ModelContext:
         self.domains: dict[str, int] = {"": opset}
 
     def onnx_shape(self, sizes: Sequence[Size]) -> ir.Shape:
-        """Return the shape as it stands in the file: integers, names of axes, and expressions of them."""
+        """Return the shape for the exported model: integers, names of axes, and expressions of them."""
         return ir.Shape([size if isinstance(size, int) else self.text(size) for size in sizes])
 
     def text(self, size: sympy.Expr) -> str:
-        """Return an expression in the names that the caller gave the axes."""
+        """Return an expression with the caller's names of the axes."""
         if size not in self._texts:
             names = {symbol: sympy.Symbol(name) for symbol, name in self.dim_names.items()}
             self._texts[size] = str(size.subs(names))
         return self._texts[size]
 
     def initializer(self, name: str, tensor: torch.Tensor) -> Tensor:
-        """Return a weight under a name that is free; its memory is torch's own, nothing is copied."""
+        """Return a weight under an unused name; it shares torch's memory, nothing is copied."""
         data = TorchTensor(tensor.detach(), name)
         made = Tensor(name=name, sizes=tuple(tensor.shape), type=ir.TensorType(data.dtype), shape=ir.Shape(tensor.shape), const_value=data)
         self.initializers[name] = made

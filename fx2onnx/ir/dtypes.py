@@ -1,4 +1,4 @@
-"""Which ONNX type a torch dtype is, and which of them are computed with."""
+"""The ONNX dtypes of torch dtypes, and the errors for dtypes that ONNX Runtime does not compute with."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ TORCH = {dtype: to_torch_dtype(dtype) for dtype in COMPUTED}
 
 
 class NoKernel(TypeError):
-    """ONNX Runtime has no kernel for this operator in this type, nor in a wider one that would hold its values."""
+    """ONNX Runtime has no kernel for this operator in this dtype, nor in a wider one that contains its values."""
 
 
 @cache
 def onnx_dtype(dtype: torch.dtype | ir.DataType) -> ir.DataType:
-    """Return the ONNX type.
+    """Return the ONNX dtype.
 
     Raises:
-        Unrunnable: ONNX has none that is run (complex numbers, quantised types).
+        NoKernel: ONNX Runtime does not compute with this dtype (complex numbers, quantised types).
     """
     if isinstance(dtype, ir.DataType):
         return dtype

@@ -1,4 +1,4 @@
-"""Python's and torch's values as a graph has them: sizes, constants, attributes, and what makes two of them equal."""
+"""Values of Python and torch in a graph: sizes, constants, attributes, and their equality."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import sympy
 import torch
 
 Size: TypeAlias = int | sympy.Expr
-Number: TypeAlias = int | float | bool | sympy.Basic  # symbolic where it depends on sizes or values
-UNKNOWN_SIZE = sympy.Dummy("unknown")  # of an axis that stands for others: equal to no other size
+Number: TypeAlias = int | float | bool | sympy.Basic  # symbolic if it depends on sizes or values
+UNKNOWN_SIZE = sympy.Dummy("unknown")  # for merged axes: not equal to any other size
 IMMUTABLE = {int, float, str, bool, tuple, ir.DataType}
 SYMBOLIC = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
-COMPARED = 1 << 20  # elements of a constant up to which its bytes are compared to find an equal one
+COMPARED = 1 << 20  # elements: the bytes of larger constants are not compared
 
 
 def runs(sizes: Sequence[Size]) -> Iterator[Any]:
-    """Yield neighbouring integers together as one list, expressions alone."""
+    """Yield each run of neighbouring integers as a list, and each expression separately."""
     run: list[int] = []
     for size in sizes:
         if isinstance(size, (int, sympy.Integer)):
@@ -33,7 +33,7 @@ def runs(sizes: Sequence[Size]) -> Iterator[Any]:
 
 
 def exact_dtype(data: Any) -> torch.dtype | None:
-    """Return float64 for Python's own floats, so that none is rounded before its dtype is known; None where torch's choice is exact."""
+    """Return float64 for Python floats, so that they are not rounded before their dtype is known; None if torch's choice is exact."""
     first = data
     while isinstance(first, (list, tuple)) and first:
         first = first[0]
@@ -41,7 +41,7 @@ def exact_dtype(data: Any) -> torch.dtype | None:
 
 
 def python_number(value: Any) -> Any:
-    """Return a sympy number, or a truth, as Python's own."""
+    """Return a sympy number or boolean as a Python one."""
     if isinstance(value, sympy.logic.boolalg.BooleanAtom):
         return bool(value)
     if isinstance(value, sympy.Basic):
@@ -50,7 +50,7 @@ def python_number(value: Any) -> Any:
 
 
 def evaluate_at(told: sympy.Basic, sizes: Mapping[sympy.Symbol, int]) -> sympy.Basic:
-    """Return what an expression or a test is at these sizes; `sympy.nan` where it divides by zero there."""
+    """Return the value of an expression or condition at these sizes; `sympy.nan` if it divides by zero."""
     try:
         return told.subs(sizes)
     except ZeroDivisionError:
@@ -58,14 +58,14 @@ def evaluate_at(told: sympy.Basic, sizes: Mapping[sympy.Symbol, int]) -> sympy.B
 
 
 def bytes_of(tensor: torch.Tensor) -> Any:
-    """Return what two equal constants have in common; large ones are not compared, and equal to nothing."""
+    """Return a value that equal constants have in common; large constants are not compared, so they equal nothing."""
     if tensor.numel() > COMPARED:
         return object()
     return tensor.detach().cpu().contiguous().view(-1).view(torch.uint8).numpy().tobytes()
 
 
 def hashable(value: Any) -> Any:
-    """Return what stands for the value of an attribute in the key of a node."""
+    """Return a hashable value for an attribute, for the key of a node."""
     if type(value) in IMMUTABLE:
         return value
     if isinstance(value, list):
@@ -77,7 +77,7 @@ def attribute(name: str, value: Any) -> ir.Attr:
     """Return a Python value as an ONNX attribute.
 
     Raises:
-        TypeError: there is no attribute of this kind.
+        TypeError: ONNX has no attribute of this kind.
     """
     if isinstance(value, (int, ir.DataType)):
         return ir.AttrInt64(name, int(value))
@@ -89,12 +89,12 @@ def attribute(name: str, value: Any) -> ir.Attr:
 
 
 def sizes_of(fake: torch.Tensor) -> tuple[Size, ...]:
-    """Return the sizes that the capture gave a tensor, as integers and sympy expressions."""
+    """Return the captured sizes of a tensor, as integers and sympy expressions."""
     return tuple(size if isinstance(size, int) else expression(size) for size in fake.shape)
 
 
 def expression(symbolic: Any) -> Any:
-    """Return a `SymInt`, `SymFloat` or `SymBool` as a sympy expression, a number as it is."""
+    """Return a `SymInt`, `SymFloat` or `SymBool` as a sympy expression, and a number unchanged."""
     if isinstance(symbolic, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         found = symbolic.node.expr
         return int(found) if isinstance(found, sympy.Integer) else found
@@ -102,5 +102,5 @@ def expression(symbolic: Any) -> Any:
 
 
 def storage(tensor: torch.Tensor) -> int:
-    """Return what tells the memory of a tensor from that of others."""
+    """Return an identifier of the memory of a tensor."""
     return tensor.untyped_storage()._cdata

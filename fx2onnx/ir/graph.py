@@ -1,4 +1,4 @@
-"""The graph under construction, as translations append to it: ONNX's operators by their names."""
+"""The graph under construction, to which translations append ONNX operators by name."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ Operand: TypeAlias = ir.Value | float | sympy.Basic | Sequence[Size] | None
 
 
 class FunctionBody(Protocol):
-    """The function whose graph is being built: what a call of it passes besides its tensors and weights."""
+    """The function whose graph is being built: its inputs besides tensors and weights."""
 
     def number(self, number: sympy.Expr) -> Tensor:
-        """Return the input for a symbolic integer that no tensor of the function tells, int64 (1,)."""
+        """Return the input for a symbolic integer that no tensor of the function determines, int64 (1,)."""
 
     def transpose_matrix(self, weight: Tensor) -> Tensor | None:
-        """Return the input for a weight (m, n) of the block, transposed (n, m); None when it is no weight of the block."""
+        """Return the input for a weight (m, n) of the block, transposed (n, m); None if it is not a weight of the block."""
 
 
 SubgraphTranslator = Callable[["Graph", torch.fx.GraphModule, Sequence[Any]], list[Any]]
@@ -47,7 +47,7 @@ def _no_subgraphs(g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any
 
 
 class Graph(Tape):
-    """Appends nodes under their ONNX names, in dtypes that ONNX Runtime has kernels for, and knows the dtype of what they give.
+    """Appends nodes under their ONNX names, in dtypes that ONNX Runtime has kernels for, and infers the dtypes of their outputs.
 
     An input may be a tensor, None, a Python number (a constant in the dtype of the first tensor) or a list of sizes (int64).
 
@@ -76,7 +76,7 @@ class Graph(Tape):
         self.subgraph: SubgraphTranslator = parent.subgraph if parent else _no_subgraphs
 
     def child(self) -> Graph:
-        """Return an empty graph inside this one: it reads the values of this one, and nothing made in it can be seen from here."""
+        """Return an empty subgraph: it can read the values of this graph, but this graph cannot read its values."""
         inner = Graph(self.shared, parent=self)
         inner._at, inner.metadata = self._at, self.metadata
         return inner
@@ -95,13 +95,13 @@ class Graph(Tape):
     def op(self, op_type: str, *inputs: Operand, domain: str = "", outputs: int, merged: bool = True, **attributes: Any) -> Any: ...
 
     def op(self, op_type: str, *inputs: Operand, domain: str = "", outputs: int = 1, merged: bool = True, **attributes: Any) -> Any:
-        """Append a node, or find the equal one that is there; return its output, or a tuple of them when there are more.
+        """Append a node, or reuse an equal one; return its output, or a tuple if it has several.
 
         Args:
-            merged: whether an equal node that is there already may serve.
+            merged: whether an equal node may be reused.
         """
         if op_type.startswith("Reduce") and len(inputs) > 1 and isinstance(inputs[1], (list, tuple)) and not inputs[1]:
-            raise Untranslated(f"in ONNX, {op_type} reduces all axes if the list of axes is empty")  # `reduced` of ops/reduce.py does not
+            raise Untranslated(f"in ONNX, {op_type} reduces all axes if the list of axes is empty")  # see `append_reduce`
         values = self._operands(inputs)
         if domain:
             made = self.node(domain, op_type, values, attributes, outputs, merged)
@@ -112,7 +112,7 @@ class Graph(Tape):
     def runnable_node(
         self, op_type: str, values: Sequence[Tensor | None], attributes: dict[str, Any], outputs: int = 1, merged: bool = True
     ) -> tuple[Tensor, ...]:
-        """Append a node in types that ONNX Runtime has kernels for; return its outputs, cast back where that changed any."""
+        """Append a node in dtypes that ONNX Runtime has kernels for; return its outputs, cast back if their dtypes differ."""
         wide, narrow = widening(op_type, self.opset, tuple([None if value is None else value.dtype for value in values]))
         if not wide:
             return self.node("", op_type, values, attributes, outputs, merged)
@@ -137,7 +137,7 @@ class Graph(Tape):
         return self.scalar(value, first.dtype)
 
     def cast(self, value: Any, dtype: torch.dtype | ir.DataType) -> Tensor:
-        """Return `value` (a tensor, a number or a size) in another dtype; the same value when it has it already."""
+        """Return `value` (a tensor, a number or a size) in another dtype; the same value if it already has that dtype."""
         wanted = onnx_dtype(dtype)
         if not isinstance(value, Tensor):
             return self.scalar(value, wanted)
@@ -146,12 +146,12 @@ class Graph(Tape):
         return self.node("", "Cast", [value], {"to": wanted})[0]
 
     def promote(self, *operands: Any) -> list[Tensor]:
-        """Return all operands in the dtype that torch computes in: numbers and tensors without axes yield to the others."""
+        """Return all operands in the dtype that torch computes in: numbers and tensors without axes have a lower priority."""
         wanted = self.common_dtype(*operands)
         return [self.cast(operand, wanted) for operand in operands]
 
     def common_dtype(self, *operands: Any) -> ir.DataType:
-        """Return the dtype that torch computes in, given these operands."""
+        """Return the dtype that torch computes in for these operands."""
         return common_dtype(*operands)
 
     def const(self, data: Any, dtype: torch.dtype | ir.DataType) -> Tensor:
@@ -159,7 +159,7 @@ class Graph(Tape):
         return self.constants.of(data, onnx_dtype(dtype))
 
     def scalar(self, value: Any, dtype: torch.dtype | ir.DataType) -> Tensor:
-        """Return a value without axes of this dtype, of a number, a symbolic number, or a tensor of one element."""
+        """Return a value of this dtype without axes, from a number, a symbolic number, or a tensor of one element."""
         if isinstance(value, Tensor):
             return self.cast(value if value.known_sizes == () else self.Reshape(value, []), dtype)
         if isinstance(value, sympy.Basic) and not value.is_number:
@@ -167,7 +167,7 @@ class Graph(Tape):
         return self.const(python_number(value), dtype)
 
     def ints(self, sizes: Sequence[Size]) -> Tensor:
-        """Return an int64 tensor with one axis: a constant, or the concatenation of those that move."""
+        """Return an int64 tensor with one axis: a constant, or a Concat if sizes are dynamic."""
         if all(isinstance(size, (int, sympy.Integer)) for size in sizes):
             return self.const([int(size) for size in sizes], ir.DataType.INT64)
         parts = [self.symbols.one(self, part) for part in runs(sizes)]
@@ -178,15 +178,15 @@ class Graph(Tape):
         return self.ints(value.sizes) if value.known_sizes is not None else self.Shape(value)
 
     def function_input(self, number: sympy.Expr) -> Tensor | None:
-        """Return the input by which the function being built is passed a number, int64 (1,); None outside of a function."""
+        """Return the input of the function being built that passes this number, int64 (1,); None outside a function."""
         return self.body.number(number) if self.body is not None else None
 
     def initializer(self, name: str, tensor: torch.Tensor) -> Tensor:
-        """Return a weight under a name that is free; its memory is torch's own, nothing is copied."""
+        """Return a weight under an unused name; it shares torch's memory, nothing is copied."""
         return self.shared.initializer(name, tensor)
 
     def initializer_for(self, name: str, tensor: torch.Tensor) -> Tensor | ComplexPair | Quantized:
-        """Return a weight under a name that is free; of complex numbers both parts, of a quantised one whole numbers, which are copies."""
+        """Return a weight under an unused name: for complex numbers both parts, for a quantised one the integers, which are copies."""
         if tensor.is_quantized:
             return self._quantized_initializer_for(name, tensor)
         if not tensor.is_complex():
@@ -206,7 +206,7 @@ class Graph(Tape):
         return Quantized(values, scales, self.const(tensor.q_per_channel_zero_points(), values.dtype), tensor.q_per_channel_axis())
 
     def transpose_matrix(self, weight: Tensor) -> Tensor:
-        """Return a matrix, transposed: a weight by another view of its memory, anything else by a node."""
+        """Return a matrix, transposed: for a weight another view of its memory, otherwise a node."""
         if self.body is not None and (formal := self.body.transpose_matrix(weight)) is not None:
             return formal
         if weight.const_value is None or weight.name not in self.shared.initializers or weight in self.shared.may_change:
@@ -215,12 +215,12 @@ class Graph(Tape):
         return self.shared.initializers.get(name) or self.initializer(name, weight.const_value.raw.t())
 
     def set_sizes(self, value: Tensor, sizes: Sequence[Size]) -> Tensor:
-        """Return the same value, whose sizes are now known."""
+        """Return the same value with known sizes."""
         value.known_sizes = tuple(sizes)
         return value
 
     def reshape_to(self, value: Tensor, sizes: Sequence[Size]) -> Tensor:
-        """Return the same elements in these sizes; the value itself when it has them."""
+        """Return the same elements in these sizes; the value itself if it has them."""
         if value.known_sizes == tuple(sizes):
             return value
         if 0 in sizes:
@@ -231,4 +231,4 @@ class Graph(Tape):
         kept = value.known_sizes or ()
         if all(i < len(kept) and kept[i] == sizes[i] for i in moving):
             return self.Reshape(value, [0 if i in moving else size for i, size in enumerate(sizes)])
-        return self.Reshape(value, list(sizes), allowzero=1)  # a computed size may be 0, which would copy the axis
+        return self.Reshape(value, list(sizes), allowzero=1)  # a computed size may be 0, which would copy the size of the input

@@ -1,4 +1,4 @@
-"""Which types ONNX Runtime has CPU kernels for, by a stored table, and what to widen where it has none."""
+"""The dtypes of ONNX Runtime's CPU kernels, from a stored table, and wider dtypes where a kernel is missing."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ NEWEST = 2**31 - 1
 
 @cache
 def runnable(op_type: str, opset: int, constraint: str, dtype: ir.DataType) -> ir.DataType:
-    """Return `dtype` where the opset allows it and ONNX Runtime's CPU kernels take it, else the next that holds all its values.
+    """Return `dtype` if the opset and ONNX Runtime's CPU kernels support it, else the next one that contains all its values.
 
-    float16 needs no kernel: ONNX Runtime widens it by itself.
+    float16 needs no kernel, because ONNX Runtime widens it itself.
 
     Raises:
-        Unrunnable: there is none.
+        NoKernel: no dtype is supported.
     """
     allowed, taken = allowed_types(op_type, opset).get(constraint), _kernel_types(op_type, opset).get(constraint)
 
@@ -59,10 +59,10 @@ def runnable(op_type: str, opset: int, constraint: str, dtype: ir.DataType) -> i
 def widening(op_type: str, opset: int, given: Dtypes) -> tuple[Dtypes, Dtypes]:
     """Return the dtype to cast each input to, and the one to cast each output back to, for inputs of these dtypes.
 
-    None stands for an input or output that is left as it is. Both are empty when ONNX Runtime has a kernel for the inputs as they are.
+    None means that an input or output is not cast. Both are empty if ONNX Runtime has a kernel for these dtypes.
 
     Raises:
-        Unrunnable: it has none, nor in a wider dtype.
+        NoKernel: ONNX Runtime lacks a kernel, even in a wider dtype.
         Untranslated: the opset has no such operator.
     """
     if op_type in SUBGRAPHS:
@@ -80,7 +80,7 @@ def widening(op_type: str, opset: int, given: Dtypes) -> tuple[Dtypes, Dtypes]:
 
 @cache
 def _kernel_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
-    """The types of all kernels of an operator together, by type constraint."""
+    """Return the dtypes of all kernels of an operator, by type constraint."""
     found: dict[str, frozenset[str]] = defaultdict(frozenset)
     since = schema_of(op_type, opset).since_version
     for first, last, constraints in _kernels().get(op_type, ()):
@@ -92,7 +92,7 @@ def _kernel_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
 
 @cache
 def _kernels() -> dict[str, list[Kernel]]:
-    """What tools/cpu_kernels.py wrote: `Add 14- T=double,float,int32`."""
+    """Return the kernels that tools/cpu_kernels.py lists: `Add 14- T=double,float,int32`."""
     found: dict[str, list[Kernel]] = defaultdict(list)
     for line in files(__package__).joinpath("cpu_kernels.txt").read_text(encoding="utf-8").splitlines()[1:]:
         op_type, versions, *constraints = line.split()

@@ -1,12 +1,12 @@
-"""Names that are given once."""
+"""Unique names."""
 
 from __future__ import annotations
 
 
 class Names:
-    """Names in use in one model; the first to ask for a name gets it, the next one gets it with a number.
+    """The names in use in one model. A name that is already in use gets a number.
 
-    Further names have a `/`, which neither FX names nor the names of parameters have: FX's own `_1` would collide.
+    Numbered names contain a `/`, which neither FX names nor parameter names contain: FX's own suffix `_1` would collide.
     """
 
     def __init__(self) -> None:
@@ -14,7 +14,7 @@ class Names:
         self._next: dict[str, int] = {}
 
     def unique(self, name: str) -> str:
-        """Return `name`, or `name/2`, `name/3`, … when it was given before."""
+        """Return `name`, or `name/2`, `name/3`, … if it is in use."""
         if name not in self._given:
             self._given.add(name)
             return name

@@ -1,4 +1,4 @@
-"""The dtypes of a node's outputs, as the schema of its operator says."""
+"""The dtypes of a node's outputs, according to its schema."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ WITHOUT_IT = {
     **dict.fromkeys(("RandomNormal", "RandomUniform", "ConstantOfShape", "HannWindow", "HammingWindow", "BlackmanWindow"), FLOAT),
     "Multinomial": INT32,
 }
-SCALE = 1  # the input of a DequantizeLinear whose type the output has
+SCALE = 1  # the input of DequantizeLinear with the dtype of the output
 
 
 def output_types(
     domain: str, op_type: str, opset: int, operands: Sequence[ir.Value | None], attributes: Mapping[str, Any], outputs: int
 ) -> Dtypes:
-    """Return the dtype of each output; None for one that the schema leaves open.
+    """Return the dtype of each output; None if the schema leaves it open.
 
-    An operator of another domain than ONNX's has no schema: its outputs are taken to have the dtype of the first operand.
+    An operator of a custom domain has no schema: its outputs are assumed to have the dtype of the first operand.
 
     Raises:
         Untranslated: the opset has no such operator.
@@ -40,12 +40,12 @@ def output_types(
     if domain:
         return (next((dtype for dtype in given if dtype is not None), None),) * outputs
     said = attributes.get(ATTRIBUTE[op_type]) if op_type in ATTRIBUTE else None
-    return _infer_from_schema(op_type, opset, given, getattr(said, "dtype", said), outputs)  # of a tensor, its own
+    return _infer_from_schema(op_type, opset, given, getattr(said, "dtype", said), outputs)  # for a tensor, its dtype
 
 
 @cache
 def _infer_from_schema(op_type: str, opset: int, given: Dtypes, said: int | None, outputs: int) -> Dtypes:
-    """The dtypes for inputs of these dtypes, where an attribute says `said` of the first output."""
+    """Return the dtypes of outputs for inputs of these dtypes; `said` is the attribute that determines the first output, if any."""
     schema = schema_of(op_type, opset)
     bound = _bound(schema, given)
     declared = [schema.outputs[min(i, len(schema.outputs) - 1)] for i in range(outputs)]
@@ -58,7 +58,7 @@ def _infer_from_schema(op_type: str, opset: int, given: Dtypes, said: int | None
 
 
 def _bound(schema: onnx.defs.OpSchema, given: Dtypes) -> dict[str, ir.DataType]:
-    """The dtype that each type constraint of the inputs stands for; a list of inputs of any types says nothing."""
+    """Return the dtype of each type constraint of the inputs; inputs of a heterogeneous variadic parameter determine nothing."""
     bound: dict[str, ir.DataType] = {}
     for i, dtype in enumerate(given):
         declared = schema.inputs[min(i, len(schema.inputs) - 1)]

@@ -1,4 +1,4 @@
-"""Which dtype torch computes in, given the operands."""
+"""The dtype that torch computes in, given the operands."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ Kind = tuple[ir.DataType | type, bool]
 
 
 def common_dtype(*operands: Any) -> ir.DataType:
-    """Return the dtype that torch computes in: numbers and tensors without axes yield to the others.
+    """Return the dtype that torch computes in: numbers and tensors without axes have a lower priority.
 
     Raises:
-        Unrunnable: an operand has a dtype that ONNX Runtime does not compute with, as a complex weight.
+        NoKernel: an operand has a dtype that ONNX Runtime does not compute with, such as a complex weight.
     """
     return _result_dtype(*map(_kind, operands))
 
 
 def _kind(operand: Any) -> Kind:
-    """What decides the promotion: the dtype and whether there are no axes, or the Python type."""
+    """Return what determines the promotion: the dtype and whether there are no axes, or the Python type."""
     if isinstance(operand, Tensor):
         return operand.dtype, operand.known_sizes == ()
     if isinstance(operand, sympy.Basic):

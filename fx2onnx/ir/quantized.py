@@ -1,4 +1,4 @@
-"""Values of torch's own quantised types: ONNX has none, so each is its whole numbers, and the grid that they stand on."""
+"""Values of torch's quantised types, which ONNX lacks: integers, with their scale and zero point."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import torch
 
 from .tensor import Tensor
 
-STORED = {torch.qint8: torch.int8, torch.quint8: torch.uint8}  # the types that ONNX has whole numbers and kernels for
+STORED = {torch.qint8: torch.int8, torch.quint8: torch.uint8}  # the types that ONNX supports and ONNX Runtime has kernels for
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """A quantised value: (values − zero_point) · scale, with one step for all, or one for each row along an axis.
+    """A quantised value: (values − zero_point) · scale, with one scale for all elements, or one for each row along an axis.
 
     Attributes:
-        values: the whole numbers, int8 or uint8.
+        values: the integers, int8 or uint8.
         scale: float32, without axes or with one.
-        zero_point: in the type and the sizes of the scale's values.
+        zero_point: in the dtype of `values` and the sizes of `scale`.
     """
 
     values: Tensor
@@ -29,5 +29,5 @@ class Quantized:
 
 
 def has_quantized(values: Any) -> bool:
-    """Return whether one of these values is a quantised one, also inside of lists."""
+    """Return whether one of these values is quantised, also in lists."""
     return any(has_quantized(value) if isinstance(value, (list, tuple)) else isinstance(value, Quantized) for value in values)

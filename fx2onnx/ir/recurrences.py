@@ -1,4 +1,4 @@
-"""The operator that stands in a captured graph for a recurrent network over sequences of different lengths, as packing asks for it."""
+"""The operator for a recurrent network over packed sequences in a captured graph."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCHEMA = (
 
 
 class Recurrences(NamedTuple):
-    """The operator, and the library that it lives in as long as it is kept."""
+    """The operator, and its library, which must be kept alive."""
 
     library: torch.library.Library
     of_lengths: torch._ops.OpOverload
@@ -24,7 +24,7 @@ class Recurrences(NamedTuple):
 
 @cache
 def recurrences() -> Recurrences:
-    """Return the operator `of_lengths`. Of its tensors x is (steps, batch, features), and so is its first result, zero beyond a length."""
+    """Return the operator `of_lengths`. Its x and its first result are (steps, batch, features); results after a length are zero."""
     library = torch.library.Library(NAMESPACE, "DEF")
     library.define(SCHEMA)
     library.impl("of_lengths", _run_packed, "CompositeExplicitAutograd")
@@ -35,7 +35,7 @@ def recurrences() -> Recurrences:
 def _run_packed(
     x: torch.Tensor, lengths: torch.Tensor, states: Sequence[torch.Tensor], weights: Sequence[torch.Tensor], kind: str, *settings: Any
 ) -> list[torch.Tensor]:
-    """Compute it as eager does, by packing; a length beyond the steps, which another size of a run may bring along, is cut off."""
+    """Compute the results as eager does, by packing. A length beyond the steps, which another size may cause, is cut off."""
     kept, order = lengths.to("cpu", torch.int64).clamp(1, x.shape[0]).sort(descending=True)
     packed, batch_sizes = torch._VF._pack_padded_sequence(x.index_select(1, order), kept, False)
     given = [state.index_select(1, order) for state in states]

@@ -1,4 +1,4 @@
-"""What ONNX's schemas say of the operators of an opset."""
+"""The ONNX schemas of an opset."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import Untranslated
 
 @cache
 def schema_of(op_type: str, opset: int) -> onnx.defs.OpSchema:
-    """Return the schema that an opset has for an operator of ONNX.
+    """Return the schema of an ONNX operator in an opset.
 
     Raises:
         Untranslated: the opset has no such operator.
@@ -36,10 +36,10 @@ def type_constraints(op_type: str, opset: int) -> tuple[tuple[str, ...], tuple[s
 
 @cache
 def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
-    """Return the types that each type constraint allows, as `tensor(float)`."""
+    """Return the types that each type constraint allows, such as `tensor(float)`."""
     return {c.type_param_str: frozenset(c.allowed_type_strs) for c in schema_of(op_type, opset).type_constraints}
 
 
 def type_name(dtype: ir.DataType) -> str:
-    """Return the type as schemas spell it: `tensor(float)`."""
+    """Return the type in the notation of schemas: `tensor(float)`."""
     return f"tensor({dtype.name.lower()})"

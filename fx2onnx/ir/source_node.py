@@ -1,4 +1,4 @@
-"""The node of the capture that is being translated, and what the capture says of its results."""
+"""The captured node that is being translated, and its captured results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from .expressions import Size, sizes_of
 
 
 def overload_of(node: torch.fx.Node) -> torch._ops.OpOverload | None:
-    """Return the operator that a node calls; None when it calls something else."""
+    """Return the operator that a node calls; None if it calls something else."""
     return node.target if isinstance(node.target, torch._ops.OpOverload) else None
 
 
 class CurrentNode:
-    """Something that is at one node of the capture at a time."""
+    """Tracks the captured node that is being translated."""
 
     def __init__(self) -> None:
         self._at: torch.fx.Node | None = None
@@ -27,7 +27,7 @@ class CurrentNode:
 
     @contextmanager
     def on(self, node: torch.fx.Node, metadata: dict[str, str]) -> Iterator[None]:
-        """While it lasts, what is appended belongs to this node of the capture, and gets this metadata."""
+        """Assign nodes that are appended inside the context to this captured node, with this metadata."""
         before = self._at, self.metadata
         self._at, self.metadata = node, metadata
         try:
@@ -37,7 +37,7 @@ class CurrentNode:
 
     @property
     def at(self) -> torch.fx.Node:
-        """The node of the capture that is being translated."""
+        """The captured node that is being translated."""
         if self._at is None:
             raise LookupError("no node is being translated")
         return self._at
@@ -51,7 +51,7 @@ class CurrentNode:
         return found
 
     def result(self, index: int = 0) -> Any:
-        """Return what the capture says of the node being translated: the fake tensor that it returns."""
+        """Return the captured result of the node being translated: its fake tensor."""
         found = self.at.meta["val"]
         return found[index] if isinstance(found, (tuple, list)) else found
 

@@ -1,4 +1,4 @@
-"""Symbolic numbers as values of the graph: each expression once, from the shapes of the inputs."""
+"""Symbolic numbers as values of the graph, computed once from the shapes of the inputs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .tensor import Tensor
 
 
 class UnknownSymbol(LookupError):
-    """A symbol that no input has among its sizes, and no operator computed."""
+    """A symbol that is neither a size of an input nor computed by an operator."""
 
 
 class Appends(Protocol):
-    """What an expression is computed in: the graph that its nodes are appended to."""
+    """The graph to which the nodes of an expression are appended."""
 
     def op(self, op_type: str, *inputs: Any, **attributes: Any) -> Any:
         """Append a node."""
@@ -31,14 +31,14 @@ class Appends(Protocol):
         """Return a constant."""
 
     def set_sizes(self, value: Tensor, sizes: tuple[Size, ...]) -> Tensor:
-        """Return the same value, whose sizes are now known."""
+        """Return the same value with known sizes."""
 
     def function_input(self, number: sympy.Expr) -> Tensor | None:
-        """Return the input by which the function being built is passed a number, int64 (1,); None outside of a function."""
+        """Return the input of the function being built that passes this number, int64 (1,); None outside a function."""
 
 
 class Symbols:
-    """Where each symbol of one graph can be read: a size of a tensor, or a computed number."""
+    """The sources of the symbols of one graph: a size of a tensor, or a computed number."""
 
     def __init__(self, outer: Symbols | None = None) -> None:
         self.outer = outer
@@ -46,18 +46,18 @@ class Symbols:
         self.scalars: dict[sympy.Expr, Tensor] = {}
 
     def learn_sizes(self, value: Tensor, sizes: Sequence[Size] | None = None) -> None:
-        """Note that the sizes of this tensor can be read from it, under the names that it has or is given here."""
+        """Record that the sizes of this tensor can be read from it, under its own sizes or the given ones."""
         for axis, size in enumerate(value.sizes if sizes is None else sizes):
             if not isinstance(size, int) and not self._knows(size):
                 self.sources[size] = partial(_size, value, axis)
 
     def learn_number(self, number: Any, value: Tensor) -> None:
-        """Note that this tensor of one element holds the number."""
+        """Record that this tensor of one element contains the number."""
         if isinstance(number, sympy.Basic) and not self._knows(number):
             self.bind_number(number, value)
 
     def bind_number(self, number: Any, value: Tensor) -> None:
-        """Let the tensor hold the number in this graph, whatever graphs around it have for it: a loop's own symbol."""
+        """Bind the number to the tensor in this graph, whatever it is bound to in outer graphs: used for a loop's own symbol."""
         kind = BOOL if _is_truth(number) else INT64 if number.is_integer else DOUBLE
         self.sources[number] = lambda g: g.cast(value if value.known_sizes == (1,) else g.op("Reshape", value, [1]), kind)
         if value.known_sizes == () and value.dtype == kind:
@@ -70,13 +70,13 @@ class Symbols:
         return self.sources.get(number) or (self.outer._source(number) if self.outer else None)
 
     def _scalar(self, number: sympy.Expr) -> Tensor | None:
-        """The tensor without axes that holds the number as it is; None when none does."""
+        """Return the tensor without axes that contains the number, else None."""
         if number in self.sources:
             return self.scalars.get(number)
         return self.outer._scalar(number) if self.outer else None
 
     def one(self, g: Appends, number: Any) -> Tensor:
-        """Return an int64 tensor `[number]`; of a list, the list."""
+        """Return an int64 tensor `[number]`; a list is used as it is."""
         if isinstance(number, list):
             return g.const(number, INT64)
         if isinstance(number, (int, sympy.Integer)):
@@ -93,7 +93,7 @@ class Symbols:
         return g.set_sizes(g.op("Squeeze", one, [0]), ())
 
     def _compute(self, g: Appends, number: Any) -> Tensor:
-        """A tensor of one element; integers are int64, other numbers float64."""
+        """Return a tensor of one element; integers are int64, other numbers float64."""
         if _is_truth(number):
             return self._truth(g, number)
         if number.is_number:
@@ -126,7 +126,7 @@ class Symbols:
 
 
 def _size(value: Tensor, axis: int, g: Appends) -> Tensor:
-    """The size of one axis, int64 (1,)."""
+    """Return the size of one axis, int64 (1,)."""
     made: Tensor = g.op("Shape", value, start=axis, end=axis + 1)
     return made
 
@@ -136,12 +136,12 @@ def _real_constant(g: Appends, number: sympy.Expr) -> Tensor:
 
 
 def _is_truth(number: Any) -> bool:
-    """Whether it is true or false; to sympy a comparison is no Boolean, and every symbol might be one."""
+    """Return whether a number is a boolean; in sympy a comparison is not a Boolean, and every symbol might be one."""
     return number.is_Boolean or number.is_Relational
 
 
 def _alike(g: Appends, *numbers: Tensor) -> list[Tensor]:
-    """Numbers in one dtype: float64 as soon as one is."""
+    """Return the numbers in one dtype: float64 if any of them is."""
     dtype = DOUBLE if any(number.dtype == DOUBLE for number in numbers) else INT64
     return [g.cast(number, dtype) for number in numbers]
 
@@ -169,7 +169,7 @@ def _power(g: Appends, base: Tensor, exponent: Tensor) -> Tensor:
 
 
 def _floor_div(g: Appends, a: Tensor, b: Tensor) -> Tensor:
-    """⌊a/b⌋ for integers of any sign: (a − mod(a, b)) / b, since ONNX's Mod has the sign of b and its Div truncates."""
+    """Return ⌊a/b⌋ for integers of any sign: (a − mod(a, b)) / b, because ONNX's Mod has the sign of b and its Div truncates."""
     if DOUBLE in (a.dtype, b.dtype):
         return g.op("Floor", _real("Div")(g, a, b))
     return g.op("Div", g.op("Sub", a, g.op("Mod", a, b)), b)
@@ -188,7 +188,7 @@ def _where(g: Appends, condition: Tensor, yes: Tensor, no: Tensor) -> Tensor:
 
 
 def _piecewise(g: Appends, *cases: tuple[Tensor, Tensor]) -> Tensor:
-    """The value of the first case that holds; the last one always does."""
+    """Return the value of the first case whose condition holds; that of the last one always does."""
     *others, (value, _) = cases
     for other, condition in reversed(others):
         value = _where(g, condition, other, value)

@@ -1,4 +1,4 @@
-"""Where nodes are appended: a list of them for each graph, equal nodes once."""
+"""Appends nodes to the list of a graph; equal nodes are merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Key = tuple[Any, ...]
 
 
 class Tape(CurrentNode):
-    """The nodes of one graph. Values of the graphs around it can be read, but not those around an isolated one, which is a function's."""
+    """The nodes of one graph. It can read the values of outer graphs, unless it is isolated, as the body of a function is."""
 
     def __init__(self, shared: ModelContext, parent: Tape | None = None, isolated: bool = False) -> None:
         super().__init__()
@@ -44,11 +44,11 @@ class Tape(CurrentNode):
         outputs: int = 1,
         merged: bool = True,
     ) -> tuple[Tensor, ...]:
-        """Append a node, or find the equal one that is there; return its outputs.
+        """Append a node, or reuse an equal one; return its outputs.
 
         Args:
-            attributes: Python values; those that are None are left out.
-            merged: whether an equal node that is there already may serve.
+            attributes: Python values; None is omitted.
+            merged: whether an equal node may be reused.
 
         Raises:
             Untranslated: the opset has no such operator.
@@ -73,7 +73,7 @@ class Tape(CurrentNode):
     def append(
         self, domain: str, op_type: str, inputs: Sequence[Tensor | None], attributes: Mapping[str, Any], outputs: int = 1
     ) -> tuple[Tensor, ...]:
-        """Append a node, named after the node of the capture that is being translated; return its outputs."""
+        """Append a node, named after the captured node that is being translated; return its outputs."""
         types = output_types(domain, op_type, self.opset, inputs, attributes, outputs)
         base = f"{self._at.name if self._at else 'main'}/{op_type}"
         sizes = inputs[0].known_sizes if op_type in SAME_SIZES and inputs[0] is not None else None
@@ -85,7 +85,7 @@ class Tape(CurrentNode):
         return made
 
     def append_identity(self, value: Tensor) -> Tensor:
-        """Return an Identity of its own, for an output that is an input, a weight, or an output already."""
+        """Return a separate Identity, for an output that is an input, a weight, or already an output."""
         [copy] = self.append("", "Identity", [value], {})
         copy.shape = value.shape
         return copy

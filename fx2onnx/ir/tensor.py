@@ -1,4 +1,4 @@
-"""A value of the graph that knows its sizes, moving ones included."""
+"""A value of the graph with its sizes, which may be dynamic."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .expressions import Number, Size
 
 
 class Tensor(ir.Value):
-    """A value of the graph with its dtype and its sizes: integers, or sympy expressions for those that move.
+    """A value of the graph with its dtype and its sizes: integers, or sympy expressions for dynamic sizes.
 
-    `known_sizes` is None when nobody said; asking such a value for its `sizes` is an error.
+    `known_sizes` is None if the sizes are unknown; reading `sizes` then raises an error.
     """
 
-    dtype: ir.DataType  # never None where a translation sees it: only a further output of a node that others wrote has no type
+    dtype: ir.DataType  # never None in a translation: only a further output of a node from onnxscript may lack a type
     name: str
 
     def __init__(self, producer: ir.Node | None = None, *, sizes: Sequence[Size] | None = None, **given: Any) -> None:
@@ -28,7 +28,7 @@ class Tensor(ir.Value):
     def sizes(self) -> tuple[Size, ...]:
         """The size of each axis."""
         if self.known_sizes is None:
-            raise TypeError(f"the sizes of {self.name} are unknown: set them with g.sized")
+            raise TypeError(f"the sizes of {self.name} are unknown: set them with g.set_sizes")
         return self.known_sizes
 
     @property
@@ -38,8 +38,8 @@ class Tensor(ir.Value):
 
     @property
     def weight(self) -> torch.Tensor | None:
-        """The memory of an initialiser, as torch has it; None for a value that is computed."""
+        """The memory of an initialiser, as a torch tensor; None for a computed value."""
         return getattr(self.const_value, "raw", None)
 
 
-Operand: TypeAlias = Tensor | Number  # an argument of an operator that takes tensors and numbers alike
+Operand: TypeAlias = Tensor | Number  # an argument of an operator that accepts tensors and numbers

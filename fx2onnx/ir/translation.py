@@ -1,4 +1,4 @@
-"""What a translation is, and what finds one for a node: the interpreter is given it by the station above."""
+"""The types of translations and of what finds them for a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TranslationOf(Protocol):
     """Finds the translation of a node's operator."""
 
     def __call__(self, node: torch.fx.Node) -> Translation:
-        """Return a function of the graph and the arguments of the operator; it raises Untranslated where there is no translation."""
+        """Return a function of the graph and the arguments of the operator; it raises Untranslated if there is no translation."""
 
     def knows(self, node: torch.fx.Node) -> bool:
         """Return whether there is a translation for the operator of this node."""

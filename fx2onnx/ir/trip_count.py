@@ -1,4 +1,4 @@
-"""The call that stands in a captured graph for a loop whose turns follow a size, or that a value ends."""
+"""The call in a captured graph that represents a loop whose number of iterations depends on a size or on a value."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def turns(
     extra: Sequence[Any] = (),
     goes_on: bool | torch.Tensor | None = None,
 ) -> list[torch.Tensor]:
-    """Call `body(*carried, number, *extra)` for each number from `first` on, `count` times.
+    """Call `body(*carried, number, *extra)` for `count` numbers from `first` on.
 
     Args:
-        count: no limit where it is None.
-        goes_on: whether there is a first turn; each turn then returns first of all whether there is another. None where none says so.
+        count: the number of iterations; None for no limit.
+        goes_on: whether there is a first iteration; the body then first returns whether to continue. None if `count` alone decides.
 
     Returns:
-        What was carried out of the last turn, and then each further result of all turns, stacked along a new first axis.
+        The carried values after the last iteration, then each further result of all iterations, stacked along a new first axis.
     """
     state, rows, number = [value.clone() for value in carried], [], first
     more = True if goes_on is None else bool(goes_on)

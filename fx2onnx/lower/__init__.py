@@ -1,1 +1,1 @@
-"""Lower a captured program to the graph of ONNX operators: aliases, writes in place, subgraphs, inputs and outputs."""
+"""Lowers a captured program to a graph of ONNX operators: aliases, in-place writes, subgraphs, inputs and outputs."""

@@ -1,4 +1,4 @@
-"""What each node of the capture holds at this moment: values, views of them, and writes into either."""
+"""The current value of each node of the capture, as writes change values and their views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COPY_OF_CONSTANT = torch.ops.aten.lift_fresh_copy.default
 
 @dataclass
 class Slot:
-    """What a node holds: a value as of a version of the memory it lives in, and the node it is a view of (None: it owns the memory)."""
+    """The value of a node at a version of its memory, and the node that it is a view of (None if it owns the memory)."""
 
     value: Any
     owner: Node
@@ -27,11 +27,11 @@ class Slot:
 
 
 class AliasMap:
-    """The values of nodes. A node that shares memory with an earlier one is a view of it, and is made again after a write.
+    """The values of nodes. A node that shares memory with an earlier one is a view of it, and is recomputed after a write.
 
-    Who shares memory with whom is seen from the storages of the capture's fake tensors, not from the names of operators. There are
-    two exceptions: a dropout that drops nothing returns its input in eager and a copy in the capture, and what `torch.tensor` makes
-    shows a constant in the capture and is a copy in eager. Where the graph writes nothing (`tracks` is false) a node is just its value.
+    The storages of the capture's fake tensors show which nodes share memory, not the names of operators. There are two exceptions: a
+    dropout that drops nothing returns its input in eager and a copy in the capture, and the result of `torch.tensor` shares memory with a
+    constant in the capture, but is a copy in eager. If the graph writes nothing (`tracks` is false), views are not tracked.
     """
 
     def __init__(self, tracks: bool, remake: Callable[[Node], Any], scatter_back: Callable[[Node, Node, Any], Any]) -> None:
@@ -44,7 +44,7 @@ class AliasMap:
         self._same_storage: dict[int | None, int | None] = {}
         self._copied: dict[Node, int] = {}  # the memory of copies of constants, which no tensor has
         self._versions: dict[Node, int] = {}
-        self._left: set[Node] = set()  # owners of memory that was made larger, and is another's
+        self._left: set[Node] = set()  # former owners of memory that was resized and has another owner now
 
     def __contains__(self, node: Node) -> bool:
         return node in self._slots or node in self._links
@@ -54,23 +54,23 @@ class AliasMap:
         self._links[node] = other
 
     def resolve(self, node: Any) -> Any:
-        """Return the node that a chain of links ends at."""
+        """Return the node at the end of a chain of links."""
         while isinstance(node, Node) and node in self._links:
             node = self._links[node]
         return node
 
     def bind(self, node: Node, value: Any) -> None:
-        """Let the node hold this value; its storage tells whether it is a view."""
+        """Set the value of the node; its storage determines whether it is a view."""
         if self.tracks and drops_nothing(node):
             self._same_storage[_storage(node)] = self._storage(self.resolve(node.args[0]))
         if self.tracks:
             self._note_copy(node)
         storage = self._storage(node) if self.tracks else None
         if node.target is RESIZED and storage is not None:
-            self._left.add(self._by_storage.get(storage, node))  # it had no elements, so that nothing else shows any of them
+            self._left.add(self._by_storage.get(storage, node))  # it had no elements, so no other node shows any of them
             self._by_storage[storage] = node
         if storage not in self._by_storage and isinstance(node.meta.get("val"), (list, tuple)):
-            storage = None  # several results, each with memory of its own
+            storage = None  # several results, each with separate memory
         owner = self._by_storage.setdefault(storage, node) if storage is not None else node
         parent = None if owner is node else self._parent(node, storage)
         if parent is None:
@@ -78,7 +78,7 @@ class AliasMap:
         self._slots[node] = Slot(value, owner, parent, self._versions.get(owner, 0))
 
     def _note_copy(self, node: Node) -> None:
-        """Note memory of its own for a copy of a constant, and for what shows that copy: the capture gives both the constant's."""
+        """Assign separate memory to a copy of a constant, and to views of that copy: in the capture both have the constant's storage."""
         if node.target is COPY_OF_CONSTANT:
             self._copied[node] = -1 - len(self._copied)
             return
@@ -96,7 +96,7 @@ class AliasMap:
         return self._same_storage.get(storage, storage)
 
     def read(self, node: Node) -> Any:
-        """Return what the node holds now."""
+        """Return the current value of the node."""
         node = self.resolve(node)
         if isinstance(node, (list, tuple)):
             return [self.read(part) for part in node]
@@ -109,7 +109,7 @@ class AliasMap:
         return slot.value
 
     def write(self, node: Node, value: Any) -> None:
-        """Let the memory that the node shows now hold `value` there; whatever else shows that memory sees it."""
+        """Write `value` into the memory that the node shows; all other nodes that show this memory change too."""
         node = self.resolve(node)
         slot = self._slots[node]
         whole = value
@@ -121,7 +121,7 @@ class AliasMap:
         slot.value, slot.version = value, version
 
     def is_written(self, node: Node) -> bool:
-        """Return whether anything was written into the memory of this node."""
+        """Return whether the memory of this node was written."""
         return self._versions.get(self._slots[node].owner, 0) > 0
 
     def path(self, owner: Node, node: Node) -> list[Node]:
@@ -146,7 +146,7 @@ class AliasMap:
         return [(step.target, step.args[1:], step.kwargs) for step in views]
 
     def alone(self, node: Node) -> bool:
-        """Return whether no node that owns memory shares the storage of this one in a way that the capture does not show."""
+        """Return whether no other owner shares the storage of this node in a way that the capture does not show."""
         storage = self._storage(node)
         owners = {slot.owner for slot in self._slots.values()} - self._left - {node}
         return all(self._storage(owner) != storage or _is_whole_of(node, owner) for owner in owners)
@@ -166,7 +166,7 @@ def _storage_of(value: Any) -> int | None:
 
 
 def _is_whole_of(node: Node, results: Node) -> bool:
-    """Return whether a node is one of several results, of which nothing else is read that shows its memory."""
+    """Return whether a node is one of several results, and no other node that reads them shows its memory."""
     if node.target is not operator.getitem or node.args[0] is not results:
         return False
     same = [place for place, part in enumerate(results.meta["val"]) if _storage_of(part) == _storage(node)]
@@ -175,7 +175,7 @@ def _is_whole_of(node: Node, results: Node) -> bool:
 
 
 def drops_nothing(node: Node) -> bool:
-    """Return whether the call is a dropout that returns its input as it is: out of training, or of probability 0."""
+    """Return whether the call is a dropout that returns its input: outside training, or with probability 0."""
     if node.target is not torch.ops.aten.dropout.default:
         return False
     _, probability, train = node.args
@@ -183,13 +183,13 @@ def drops_nothing(node: Node) -> bool:
 
 
 def returns_its_argument(node: Node) -> bool:
-    """Return whether the call writes into its first argument and returns it."""
+    """Return whether the call writes into its first argument and returns that."""
     overload = overload_of(node)
     return overload is not None and overload._schema.is_mutable and torch.Tag.inplace_view not in overload.tags
 
 
 def writes(graph_module: torch.fx.GraphModule) -> bool:
-    """Return whether any call in this graph, or in a graph inside it, may write into its arguments."""
+    """Return whether any call in this graph, or in its subgraphs, may write into its arguments."""
     for node in graph_module.graph.nodes:
         overload = overload_of(node)
         if overload is not None and overload._schema.is_mutable:
@@ -203,7 +203,7 @@ HIDDEN_WRITES = {torch.ops.aten.batch_norm.default: (3, 4), torch.ops.aten.insta
 
 
 def written_arguments(node: Node) -> list[Node]:
-    """Return the arguments that this call changes, as its schema says (or, for batch norms, as everybody knows)."""
+    """Return the arguments that this call changes according to its schema, or for batch norms, whose schema does not list them."""
     overload = overload_of(node)
     if overload in HIDDEN_WRITES:
         return [argument for i in HIDDEN_WRITES[overload] if isinstance(argument := node.args[i], Node)]

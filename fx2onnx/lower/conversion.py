@@ -1,4 +1,4 @@
-"""From a captured program to an ONNX model: inputs, weights, nodes, outputs."""
+"""Converts a captured program to an ONNX model: inputs, weights, nodes, outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _INSTEAD = "pass torch.view_as_real of a complex tensor, or int_repr() of a quan
 
 @dataclass(frozen=True)
 class ConversionOptions:
-    """What the file is to look like."""
+    """The options of a conversion."""
 
     opset: int
     input_names: Sequence[str] = ()
@@ -42,7 +42,7 @@ class ConversionOptions:
 
 
 class Conversion:
-    """One conversion of one program."""
+    """The conversion of one program."""
 
     def __init__(
         self,
@@ -62,7 +62,7 @@ class Conversion:
         self.inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
         self.mutated: tuple[str, ...] = ()
-        self.unchanged: tuple[str, ...] = ()  # inputs that the model writes into, and the file does not
+        self.unchanged: tuple[str, ...] = ()  # inputs that the model writes into, but the exported model does not
         self.state: dict[str, torch.Tensor] = {}
         self.kinds = {spec.arg.name: spec for spec in program.graph_signature.input_specs}
 
@@ -70,7 +70,7 @@ class Conversion:
         """Return the ONNX model.
 
         Raises:
-            CaptureError, UnsupportedOps, MutationError, NameCollision: see there.
+            CaptureError, UnsupportedOps, MutationError, NameCollision: see these classes.
         """
         check_types(self.program.graph_module)
         placeholders = self.program.graph.find_nodes(op="placeholder")
@@ -149,7 +149,7 @@ class Conversion:
                     self.shared.may_change.add(made)
 
     def _check_state(self) -> None:
-        """Refuse a buffer that becomes a tensor of another size, which torch.export writes as a copy into it, and eager makes none."""
+        """Refuse a buffer whose size changes: torch.export captures a copy into it, but eager has no such copy."""
         for node in self.program.graph.find_nodes(op="call_function", target=torch.ops.aten.copy_.default):
             held, new = node.args[:2]
             if held.op == "placeholder" and isinstance(new, torch.fx.Node):
@@ -181,12 +181,12 @@ class Conversion:
         return self._name_outputs(results, [(f"{name}_new", value) for name, (_, value) in zip(self.mutated, further, strict=True)])
 
     def _drop_unchanged_inputs(self, further: list[tuple[str, Tensor]]) -> list[tuple[str, Tensor]]:
-        stay = getattr(self.program, "changed_inputs", ())  # torch.export's programs say it otherwise
+        stay = getattr(self.program, "changed_inputs", ())  # torch.export's programs list them in another way
         self.unchanged = tuple(name for name, _ in further if name in stay)
         return [(name, value) for name, value in further if name not in stay]
 
     def _becomes_state(self, changed: Sequence[str]) -> None:
-        """Make an input without a default of each buffer that is changed: ONNX Runtime hides those that have one, and warns of them."""
+        """Make each changed buffer an input without a default: ONNX Runtime hides inputs with a default, and warns of them."""
         names = [self.weights[name].name if name in self.weights else name for name in changed]
         self.mutated = tuple(str(name) for name in names)
         for target, name in zip(changed, self.mutated, strict=True):
@@ -225,7 +225,7 @@ class Conversion:
         taken: set[int] = set()
         outputs = []
         for position, (name, value) in enumerate(results + state):
-            if value.producer() is None or id(value) in taken or position >= len(results):  # what is written keeps the name of its node
+            if value.producer() is None or id(value) in taken or position >= len(results):  # a written value keeps the name of its node
                 value = self.g.append_identity(value)
                 value.name = self.shared.names.unique(name)
             taken.add(id(value))

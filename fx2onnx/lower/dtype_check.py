@@ -1,4 +1,4 @@
-"""Whether eager takes the types that the capture has: torch.export asks kernels without data, which take what those with data refuse."""
+"""Checks that eager accepts the captured dtypes: torch.export calls kernels without data, which accept what real ones refuse."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from ..errors import CaptureError, first_sentence, op_title, users_line
 from ..ir.source_node import overload_of
 
 ABOUT_TYPES = re.compile(r"dtype|data ?type|scalar type|LongTensor|not implemented for '(Byte|Char|Short|Int|Long|Bool)'")
-WANTS_INTEGERS = {"index", "indices", "num_classes"}  # names of arguments of operators that take no float there
-UNBACKED = 2  # elements of an axis that only a call tells
+WANTS_INTEGERS = {"index", "indices", "num_classes"}  # arguments for which these operators accept no floats
+UNBACKED = 2  # an example size for an axis that only a call determines
 Key = tuple[Any, ...]
 
 
 def check_types(module: torch.fx.GraphModule) -> None:
-    """Call each operator that mixes types, or is given integers, on zeros: once for each way in which its types are combined.
+    """Call each operator that mixes dtypes, or has integer arguments, on zeros: once for each combination of dtypes.
 
     Raises:
-        CaptureError: eager refuses the types; the model cannot be called so, and whatever a file answered would be made up.
+        CaptureError: eager refuses the dtypes, so the model cannot be called, and the exported model has no correct result.
     """
     asked: set[Key] = set()
     for node in _calls(module):
@@ -39,7 +39,7 @@ def _calls(module: torch.fx.GraphModule) -> Iterator[torch.fx.Node]:
 
 
 def _types(node: torch.fx.Node) -> Key | None:
-    """The operator and the types of its arguments; None where these are floats of one type, or eager cannot be asked here."""
+    """Return the operator and the dtypes of its arguments; None if they are floats of one dtype, or eager cannot be called here."""
     overload = overload_of(node)
     if overload is None or overload.namespace != "aten" or torch.Tag.nondeterministic_seeded in overload.tags:
         return None
@@ -67,7 +67,7 @@ def _ask(node: torch.fx.Node) -> None:
 
 
 def _zeros(value: Any) -> Any:
-    """A tensor of zeros in place of one that the capture has, which takes no memory; an example in place of a symbol."""
+    """Return a tensor of zeros that needs no memory for a captured tensor, and an example for a symbol."""
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         return value.node.pytype(value.node.hint if value.node.has_hint() else UNBACKED)
     if not isinstance(value, torch.Tensor):

@@ -1,4 +1,4 @@
-"""One walk over the captured graph: each node is translated where it stands, in the order of the capture."""
+"""Translates each node of the captured graph, in the order of the capture."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ INLINED = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 
 class BlockCalls(Protocol):
-    """Equal blocks of the model: which nodes of the capture open or repeat one, and what is appended for them."""
+    """Equal blocks of the model: the nodes that start or repeat a block, and the functions and calls that replace them."""
 
     def opens(self, node: torch.fx.Node) -> bool:
-        """Return whether a traced block starts here."""
+        """Return whether a traced block starts at this node."""
 
     def repeats(self, node: torch.fx.Node) -> bool:
-        """Return whether this is a call of a block that stands elsewhere."""
+        """Return whether this node is a call of a block that was captured elsewhere."""
 
     def define_and_call(self, interpreter: Interpreter, enter: torch.fx.Node, rest: Iterator[torch.fx.Node], /) -> None:
         """Turn the nodes up to the end of the block into a function, and call it."""
@@ -53,10 +53,10 @@ class BlockCalls(Protocol):
 
 
 class Interpreter:
-    """Translates the nodes of one captured graph into one ONNX graph; sub-graphs get an interpreter of their own.
+    """Translates the nodes of one captured graph into one ONNX graph. A subgraph has a separate interpreter.
 
     Args:
-        tracks: whether anything in the capture is written into, so that views must be kept apart from copies.
+        tracks: whether the captured program writes into tensors, so that views must be distinguished from copies.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class Interpreter:
         self._scopes: dict[int, dict[str, str]] = {}
 
     def run(self, nodes: Iterable[torch.fx.Node]) -> None:
-        """Translate them in order; what cannot be is kept in `failures`, so that one error can name all."""
+        """Translate nodes in order. Failures are collected in `failures`, so that one error can list all of them."""
         rest = iter(nodes)
         for node in rest:
             if node.op == "get_attr":
@@ -103,7 +103,7 @@ class Interpreter:
             self.give_up(node)
 
     def give_up(self, node: torch.fx.Node) -> None:
-        """Translate nothing that reads this node, without complaining of it."""
+        """Skip all nodes that read this node, without reporting them."""
         self._failed.add(node)
 
     def _node(self, node: torch.fx.Node) -> None:
@@ -132,7 +132,7 @@ class Interpreter:
         source = self.memory.resolve(argument)
         if isinstance(source, torch.fx.Node):
             self.memory.bind(node, self.memory.read(source)[index])
-        elif source[index] in self._failed:  # inside of a graph that was taken in
+        elif source[index] in self._failed:  # inside an inlined graph
             self.give_up(node)
         else:
             self.memory.link(node, source[index])
@@ -161,7 +161,7 @@ class Interpreter:
         self.memory.bind(node, self._annotate(node, results if results is not None else self.memory.read(changed[0])))
 
     def _recompute_view(self, node: torch.fx.Node) -> Any:
-        """The value of a view after a write, from what its arguments hold now."""
+        """Return the value of a view after a write, recomputed from the current values of its arguments."""
         if written_arguments(node):
             return self.memory.read(written_arguments(node)[0])
         with self.g.on(node, self._metadata(node)):
@@ -183,7 +183,7 @@ class Interpreter:
         return self.dispatch(node)(self.g, *map(value_of, node.args), **kwargs)
 
     def value_of(self, argument: Any) -> Any:
-        """Return the current value of an argument: nodes replaced, also inside lists."""
+        """Return the current value of an argument, with nodes replaced by their values, also in lists."""
         if isinstance(argument, torch.fx.Node):
             return self.memory.read(argument)
         if isinstance(argument, (list, tuple)):
@@ -193,7 +193,7 @@ class Interpreter:
         return expression(argument)
 
     def _annotate(self, node: torch.fx.Node, made: Any) -> Any:
-        """`made` with the dtype, the sizes and the name that the capture gives each result."""
+        """Return `made` with the dtype, the sizes and the name of each result in the capture."""
         value = node.meta.get("val")
         if not isinstance(value, (tuple, list)):
             return self._conform_to_capture(made, value, node.name)
@@ -220,12 +220,12 @@ class Interpreter:
         if made.shape is None:
             made.name = self.g.shared.names.unique(name) if made.producer() is not None else made.name
             self.describe(made, value)
-        else:  # an equal node made it: the same mask taken twice gives a length two names
+        else:  # merged with an equal node: the same mask used twice gives a length two names
             self.g.symbols.learn_sizes(made, sizes_of(value))
         return made
 
     def describe(self, made: Tensor, value: torch.Tensor) -> None:
-        """Give a value the sizes and the shape that the capture has for it."""
+        """Set the sizes and the shape that a value has in the capture."""
         self.g.set_sizes(made, sizes_of(value))
         made.shape = self.g.shared.onnx_shape(made.sizes)
         self.g.symbols.learn_sizes(made)
@@ -240,7 +240,7 @@ class Interpreter:
 
 
 def scopes(stack: dict[str, tuple[str, Any]]) -> dict[str, str]:
-    """Return the module a node comes from, under the keys that the official exporter writes."""
+    """Return the module that a node is from, under the keys of torch's own exporter."""
     entries = list(stack.values())
     names = [str(path) for path, _ in entries]
     classes = [kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}" for _, kind in entries]
@@ -249,20 +249,20 @@ def scopes(stack: dict[str, tuple[str, Any]]) -> dict[str, str]:
 
 
 def _plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments of a node; torch types them as a union of all that there can be."""
+    """Return the arguments of a node, without the union type that torch declares."""
     return args
 
 
 def _has_raised(node: torch.fx.Node) -> bool:
-    """Whether this call raised while it was captured, and the model caught that: torch.export keeps it, without a value."""
+    """Return whether this call raised during the capture and the model caught that: torch.export keeps the call, without a value."""
     overload = overload_of(node)
     return overload is not None and bool(overload._schema.returns) and not node.users
 
 
 def _split(made: Any, changed: int, node: torch.fx.Node) -> tuple[Any, list[Any]]:
-    """The results of a call and the new values of the arguments that it changes, which follow the results.
+    """Return the results of a call, and the new values of the arguments that it changes, which follow the results.
 
-    An operator that returns what it changed has no results of its own: they are None.
+    The results are None for an operator that only returns what it changed.
     """
     if not changed:
         return made, []

@@ -1,4 +1,4 @@
-"""Routines: ONNX local functions that are written here, not captured, and the loops inside them."""
+"""Routines: ONNX local functions that are written in this package, not captured, and the loops in them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ..ir.tensor import Tensor
 from .subgraphs import finish_subgraph, input_named, own_outputs
 
 DOMAIN = "fx2onnx.linalg"
-Routine = Callable[..., Sequence[Tensor]]  # of a graph and its inputs, whose sizes nobody knows
+Routine = Callable[..., Sequence[Tensor]]  # of a graph and its inputs, whose sizes are unknown
 
 
 def call_local_function(g: Graph, name: str, routine: Routine, *inputs: Tensor) -> list[Tensor]:
-    """Append a call of a local function, which is added to the model when it is called first with inputs of these types."""
+    """Append a call of a local function. The first call with inputs of these types adds the function to the model."""
     dtypes = tuple(value.dtype for value in inputs)
     key = ((DOMAIN, name), dtypes)
     if key not in g.shared.functions:
@@ -40,17 +40,17 @@ def _function(g: Graph, name: str, routine: Routine, dtypes: Sequence[ir.DataTyp
 
 
 def make_unsized_input(g: Graph, name: str, dtype: ir.DataType) -> Tensor:
-    """Return an input of a function or of a graph inside it, whose sizes are left open."""
+    """Return an input of unknown sizes, of a function or of a subgraph in it."""
     return Tensor(name=g.shared.names.unique(f"{g.at.name}/{name}"), type=ir.TensorType(dtype))
 
 
 def append_loop(g: Graph, count: Tensor, initial: Sequence[Tensor], step: Routine) -> list[Tensor]:
-    """Append a Loop of `count` turns, each of which makes the new values by `step(body, turn, *values)`; return the last ones."""
+    """Append a Loop of `count` iterations of `step(body, iteration, *values)`, which returns the new values; return the last values."""
     return append_while_loop(g, count, initial, lambda body, turn, *values: [body.const(True, BOOL), *step(body, turn, *values)])
 
 
 def append_while_loop(g: Graph, most: Tensor, initial: Sequence[Tensor], step: Routine) -> list[Tensor]:
-    """The same, where `step` first returns whether to go on; after `most` turns the loop ends anyway."""
+    """Append a Loop like `append_loop`, where `step` first returns whether to continue, for at most `most` iterations."""
     body, dtypes = g.child(), [value.dtype for value in initial]
     turn, goes_on = input_named(g, "turn", (), INT64), input_named(g, "goes_on", (), BOOL)
     values = [make_unsized_input(g, "value", dtype) for dtype in dtypes]

@@ -1,4 +1,4 @@
-"""Writing through a view: where in the memory of its owner the elements of the view lie. Not here: who views whom (aliasing)."""
+"""Writes through views, at the positions of the view's elements in the memory of its owner (see aliasing.py for views)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class ViewScatter:
     """Writes values through views.
 
     Attributes:
-        g: the graph to append to.
-        memory: what the nodes hold.
-        value_of: the value of an argument of a node.
-        translated: what the translation of a node gives, its arguments taken by the function it is handed.
+        g: the graph to which nodes are appended.
+        memory: the values of nodes.
+        value_of: returns the value of an argument of a node.
+        translated: translates a node, with a function that returns the values of its arguments.
     """
 
     g: Graph
@@ -49,7 +49,7 @@ class ViewScatter:
     translated: Translated
 
     def scatter_back(self, owner: Node, path: list[Node], value: Tensor | ComplexPair) -> Tensor | ComplexPair:
-        """Return the whole of the owner's memory, in the owner's sizes, after `value` was written into the view at the end of `path`."""
+        """Return the owner's memory, in the owner's sizes, after `value` was written into the view at the end of `path`."""
         sizes = sizes_of(owner.meta["val"])
         if any(_overlaps(step) for step in path):
             raise Untranslated("it writes into windows that overlap, so the result is not defined")
@@ -69,7 +69,7 @@ class ViewScatter:
         return map_real_imag(written, whole, value)
 
     def _positions(self, owner: Node, path: list[Node]) -> Tensor:
-        """The position in the owner's memory of each element of the view, int64 in its sizes: the views applied to 0, 1, 2, …"""
+        """Return the position in the owner's memory of each element of the view, int64: the views applied to 0, 1, 2, …"""
         g, sizes = self.g, sizes_of(owner.meta["val"])
         whole = self.memory.read(owner)
         every = g.Range(g.const(0, INT64), g.Size(whole.real if isinstance(whole, ComplexPair) else whole), g.const(1, INT64))
@@ -79,10 +79,10 @@ class ViewScatter:
         return positions
 
     def _view_positions(self, step: Node, previous: Node, positions: Any) -> Any:
-        """The positions that one more view leaves, in its order; a list of them where it gives several tensors."""
+        """Return the positions after one more view, in the order of the view; a list if it returns several tensors."""
         if step.target is operator.getitem:
             return positions[step.args[1]]
-        if step.target in SAME_ELEMENTS or returns_its_argument(step):  # a cast that is none would cast the positions
+        if step.target in SAME_ELEMENTS or returns_its_argument(step):  # a cast that changes nothing would cast the positions
             return positions
 
         def value_of(argument: Any) -> Any:
@@ -100,7 +100,7 @@ class ViewScatter:
 
 
 def _overlaps(step: Node) -> bool:
-    """Whether an element of the memory may be shown more than once; what `expand` shows so, eager refuses to write itself."""
+    """Return whether a view may show an element more than once, except by `expand`: eager refuses to write into expanded tensors."""
     if step.target is not aten.unfold.default:
         return False
     _, _, size, stride = step.args

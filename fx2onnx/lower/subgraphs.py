@@ -1,4 +1,4 @@
-"""Graphs inside graphs: a captured one becomes the body of an If, a Loop or a Scan."""
+"""Translates captured subgraphs to the bodies of If, Loop and Scan."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ NUMBERS = {
 
 
 def subgraph_translator(dispatch: TranslationOf, tracks: bool) -> SubgraphTranslator:
-    """Return what translates a captured sub-graph: a function of the graph to append to, the sub-graph and what its placeholders hold."""
+    """Return a function that translates a captured subgraph, given the graph, the subgraph and the values of its placeholders."""
     return partial(_translate_subgraph, dispatch, tracks)
 
 
 def _translate_subgraph(
     dispatch: TranslationOf, tracks: bool, g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any]
 ) -> list[Any]:
-    """The results of the sub-graph, after its nodes were appended to `g`.
+    """Append the nodes of the subgraph to `g`; return its results.
 
     Raises:
         UntranslatedInside: some of its nodes have no translation.
@@ -49,7 +49,7 @@ def _translate_subgraph(
 
 
 def _bound(g: Graph, fake: Any, operand: Any) -> Any:
-    """What a placeholder holds: the operand, or, of a number, the symbol that the sub-graph has for it."""
+    """Return the value of a placeholder: the operand, or, for a number, its symbol in the subgraph."""
     if not isinstance(fake, SYMBOLIC):
         return operand
     number = expression(fake)
@@ -59,10 +59,10 @@ def _bound(g: Graph, fake: Any, operand: Any) -> Any:
 
 
 def all_made(*makers: Callable[[], Any]) -> list[Any]:
-    """Return what each of them gives.
+    """Return the result of each maker.
 
     Raises:
-        UntranslatedInside: with the failures of all of them.
+        UntranslatedInside: with the failures of all makers.
     """
     made, failures = [], []
     for maker in makers:
@@ -76,47 +76,47 @@ def all_made(*makers: Callable[[], Any]) -> list[Any]:
 
 
 def make_inline_child(g: Graph, around: Graph) -> Graph:
-    """Return a child whose nodes are appended to `g` itself, knowing only the symbols of `around` and of its own placeholders."""
+    """Return a child that appends its nodes to `g`, but has only the symbols of `around` and of its placeholders."""
     inner = g.child()
     inner.nodes, inner.seen, inner.symbols = g.nodes, g.seen, Symbols(around.symbols)
     return inner
 
 
 def make_subgraph_input(g: Graph, name: str, fake: Any) -> Tensor:
-    """Return an input of a sub-graph, with the type that the capture has for it."""
+    """Return an input of a subgraph, with the captured type."""
     return input_named(g, name, sizes_of(fake) if isinstance(fake, torch.Tensor) else (), dtype_of(fake))
 
 
 def input_named(g: Graph, name: str, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
-    """Return an input of a sub-graph of the node being translated, of these sizes."""
+    """Return an input with these sizes for a subgraph of the node being translated."""
     name = g.shared.names.unique(f"{g.at.name}/{name}")
     return Tensor(name=name, sizes=sizes, type=ir.TensorType(dtype), shape=g.shared.onnx_shape(sizes))
 
 
 def inputs_of(g: Graph, module: torch.fx.GraphModule, count: int) -> list[Tensor]:
-    """Return inputs of a sub-graph for the first placeholders of a captured one."""
+    """Return inputs for the first placeholders of a captured subgraph."""
     placeholders = module.graph.find_nodes(op="placeholder")[:count]
     return [make_subgraph_input(g, placeholder.name, placeholder.meta["val"]) for placeholder in placeholders]
 
 
 def dtype_of(fake: Any) -> ir.DataType:
-    """Return the type of a tensor, or the one in which a number is handed over."""
+    """Return the dtype of a tensor, or the one that a number is passed in."""
     return onnx_dtype(fake.dtype) if isinstance(fake, torch.Tensor) else NUMBERS[type(fake)]
 
 
 def dtypes_of(fakes: Sequence[Any]) -> list[ir.DataType]:
-    """Return the types of several such values."""
+    """Return the dtypes of several values."""
     return [dtype_of(fake) for fake in fakes]
 
 
 def finish_subgraph(inner: Graph, role: str, inputs: Sequence[Tensor], results: Sequence[Any], dtypes: Sequence[ir.DataType]) -> ir.Graph:
-    """Return the finished sub-graph."""
+    """Return the finished subgraph."""
     outputs = own_outputs(inner, results, dtypes)
     return ir.Graph(inputs, outputs, nodes=inner.nodes, name=inner.shared.names.unique(f"{inner.at.name}/{role}"))
 
 
 def own_outputs(inner: Graph, results: Sequence[Any], dtypes: Sequence[ir.DataType]) -> list[Tensor]:
-    """Return the results as outputs, each a value of its own, made inside: ONNX allows neither an outer one nor the same one twice."""
+    """Return the results as distinct outputs made in the subgraph: ONNX allows neither outer values nor duplicates."""
     taken: set[int] = set()
     outputs = []
     for result, dtype in zip(results, dtypes, strict=True):
@@ -129,7 +129,7 @@ def own_outputs(inner: Graph, results: Sequence[Any], dtypes: Sequence[ir.DataTy
 
 
 def set_output_types(made: Any, fakes: Sequence[Any]) -> list[Tensor]:
-    """Return the outputs of a node, each with the type that the capture has for it; numbers have no axes."""
+    """Return the outputs of a node with their captured types; numbers have no axes."""
     outputs = list(made) if isinstance(made, tuple) else [made]
     for output, fake in zip(outputs, fakes, strict=True):
         output.type = ir.TensorType(dtype_of(fake))

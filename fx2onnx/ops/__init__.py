@@ -1,4 +1,4 @@
-"""The translations, one file per family. Each docstring gives the operator's schema and the ONNX operators it becomes."""
+"""Translations of operators, one file per family. Each docstring shows the operator's schema and the resulting ONNX operators."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..translate.registry import OF_PAIRS, TARGETS, table_of
 
 @cache
 def own_translations() -> Mapping[Any, Translation]:
-    """Return all of them by operator; the first call imports the files of this folder."""
+    """Return all translations by operator; the first call imports the files of this folder."""
     return _table(TARGETS)
 
 
 @cache
 def pair_translations() -> Mapping[Any, Translation]:
-    """Return those of calls that take or give complex tensors."""
+    """Return the translations of calls with complex arguments or results."""
     return _table(OF_PAIRS)
 
 

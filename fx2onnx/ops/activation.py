@@ -1,4 +1,4 @@
-"""Activation functions, by the ONNX operator of the same name where there is one. Not here: softmax (norm_softmax.py)."""
+"""Activation functions, which mostly become the ONNX operator of the same name. Softmax is in norm_softmax.py."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def selu(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.gelu.default)
 def gelu(g: Graph, x: Tensor, approximate: str = "none") -> Tensor:
-    """gelu(x, approximate="none") → Gelu from opset 20 on; before, and in float64, x·(1 + erf(x/√2))/2, or the one with tanh."""
+    """gelu(x, approximate="none") → Gelu from opset 20 on; before, and in float64, x·(1 + erf(x/√2))/2 or the formula with tanh."""
     if g.opset >= 20 and x.dtype != DOUBLE:
         return g.Gelu(x, approximate=approximate)
     x, *_ = wide(g, x)
@@ -138,7 +138,7 @@ def threshold(g: Graph, x: Tensor, threshold: float, value: float) -> Tensor:
 
 @translates(aten.softplus.default)
 def softplus(g: Graph, x: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """softplus(x, β, t) → Softplus(β·x) / β, and x itself where β·x > t: without Where from t = 20 on, where both are the same."""
+    """softplus(x, β, t) → Softplus(β·x) / β, and Where β·x > t, x; for t ≥ 20 without Where, because both are equal."""
     scaled = x if beta == 1 else g.Mul(x, beta)
     smooth = softplus_of(g, scaled)
     smooth = smooth if beta == 1 else g.Div(smooth, beta)
@@ -146,7 +146,7 @@ def softplus(g: Graph, x: Tensor, beta: float = 1, threshold: float = 20) -> Ten
 
 
 def softplus_of(g: Graph, x: Tensor) -> Tensor:
-    """Return log(1 + exp(x)), which neither overflows nor loses what is far below one: Softplus; in float64, which has none, its parts."""
+    """Return log(1 + exp(x)) without overflow, or loss of small values: Softplus, or its formula in float64."""
     return float64_math.softplus(g, x) if x.dtype == DOUBLE else g.Softplus(x)
 
 
@@ -158,6 +158,6 @@ def log_sigmoid(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.glu.default)
 def glu(g: Graph, x: Tensor, dim: int = -1) -> Tensor:
-    """glu(x, dim) → one half · Sigmoid of the other: Split, Sigmoid, Mul."""
+    """glu(x, dim) → the first half · Sigmoid of the second: Split, Sigmoid, Mul."""
     value, gate = g.Split(x, axis=dim, num_outputs=2, outputs=2)
     return g.Mul(value, g.Sigmoid(gate))

@@ -16,7 +16,7 @@ from ..translate.registry import translates
 from .random import dropout
 from .reduce import log_of_sum
 
-NEARLY_LOWEST = -3.4e38  # a score added to it is lost, as with the lowest of float32, −3.4028e38
+NEARLY_LOWEST = -3.4e38  # masks a score like the lowest number of float32, −3.4028e38
 
 
 @translates(aten.scaled_dot_product_attention.default)
@@ -33,11 +33,11 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """scaled_dot_product_attention(q, k, v, mask?, dropout_p, is_causal, scale?, enable_gqa) → Attention; else Mul, MatMul, Add, Softmax.
 
-    Attention is of float32 and four axes, from opset 23 on. A row in which the mask hides everything gives 0, as in torch and in
-    ONNX Runtime's Attention; where it is spelled out, by a Where after the Softmax.
+    Attention is used for float32 and four axes, from opset 23 on. A row that is fully masked is 0, as in torch and in ONNX Runtime's
+    Attention; the other operators use a Where after the Softmax for this.
     """
-    # query (batch, heads, queries, width), key (batch, heads, keys, width), value (batch, heads, keys, width of values): any axes in front
-    # will do, and with enable_gqa the latter two have fewer heads; attn_mask (…, queries, keys) is of booleans or added to the scores
+    # query (batch, heads, queries, width), key (batch, heads, keys, width), value (batch, heads, keys, width of values), with any batch
+    # axes; with enable_gqa key and value have fewer heads; attn_mask (…, queries, keys) is boolean or added to the scores
     if dropout_p == 0 and _is_attention(g, query, key, value, attn_mask, enable_gqa):
         return _attention(g, query, key, value, attn_mask, is_causal, scale)
     if enable_gqa:
@@ -51,7 +51,7 @@ def scaled_dot_product_attention(
 
 
 def _is_attention(g: Graph, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, enable_gqa: bool) -> bool:
-    """Whether ONNX Runtime's Attention takes these sizes and is right: it adds up the scores of float16 in float16."""
+    """Return whether ONNX Runtime's Attention supports these sizes and is accurate: it adds the scores of float16 in float16."""
     if g.opset < 23 or query.dtype != FLOAT or query.rank != 4 or key.rank != 4 or value.rank != 4:
         return False
     if 0 in (*query.sizes, *key.sizes, *value.sizes) or (mask is not None and mask.rank > 4):
@@ -70,7 +70,7 @@ def _attention(g: Graph, query: Tensor, key: Tensor, value: Tensor, mask: Tensor
 
 
 def _expand_mask(g: Graph, mask: Tensor, lengths: tuple[Size, Size]) -> Tensor:
-    """Return a mask (…, queries, keys) of this very size, whose lowest number is another: a row of them gives 0 in ONNX Runtime."""
+    """Return a mask of size (…, queries, keys), without float32's lowest number: ONNX Runtime returns 0 for a row of it."""
     sizes = mask.sizes
     if mask.dtype != BOOL:
         mask = g.cast(mask, FLOAT)
@@ -81,9 +81,9 @@ def _expand_mask(g: Graph, mask: Tensor, lengths: tuple[Size, Size]) -> Tensor:
 
 
 def _scores(g: Graph, query: Tensor, key: Tensor, scale: float | None) -> Tensor:
-    """Return (q·scale)·kᵀ (batch, heads, queries, keys) of q (…, queries, width), k (…, keys, width); the scale is 1/√width unless given.
+    """Return (q·scale)·kᵀ (batch, heads, queries, keys) of q (…, queries, width), k (…, keys, width); the default scale is 1/√width.
 
-    In float64 it is written for each element: ONNX Runtime fuses a single one into MatMul as float32.
+    In float64 the scale is a vector, because ONNX Runtime fuses a single number into MatMul as float32.
     """
     length = query.sizes[-1]
     factor: float | Tensor | None = scale
@@ -96,7 +96,7 @@ def _scores(g: Graph, query: Tensor, key: Tensor, scale: float | None) -> Tensor
 
 
 def _repeat_heads(g: Graph, x: Tensor, query: Tensor) -> Tensor:
-    """Return keys or values (batch, heads, length, width) with each head as often in a row as there are heads of queries to it."""
+    """Return keys or values (batch, heads, length, width) with each head repeated for the query heads that share it."""
     heads, wanted = x.sizes[-3], query.sizes[-3]
     if heads in (1, wanted):
         return x
@@ -108,7 +108,7 @@ def _repeat_heads(g: Graph, x: Tensor, query: Tensor) -> Tensor:
 
 
 def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: bool) -> tuple[Tensor | None, Tensor | None]:
-    """Return what is added to the scores, −inf where nothing is to be seen, and the rows in which that is so everywhere."""
+    """Return what is added to the scores, −inf where masked, and which rows are fully masked."""
     if is_causal:
         ones = g.Expand(g.const(True, BOOL), [query.sizes[-2], key.sizes[-2]])
         return _where_seen(g, g.Trilu(ones, upper=0), query), None
@@ -121,7 +121,7 @@ def _bias(g: Graph, query: Tensor, key: Tensor, mask: Tensor | None, is_causal: 
 
 
 def _count_seen(g: Graph, seen: Tensor) -> Tensor:
-    """Return how much of each row is seen; ONNX Runtime's tools infer the shape of a sum, and raise a TypeError behind ReduceMax."""
+    """Return how many elements of each row are not masked: for ReduceMax, ONNX Runtime's shape inference would raise a TypeError."""
     return g.ReduceSum(g.cast(seen, FLOAT), [seen.rank - 1], keepdims=1)
 
 
@@ -140,7 +140,7 @@ def flash_attention_for_cpu(
     attn_mask: Tensor | None = None,
     scale: float | None = None,
 ) -> list[Tensor]:
-    """_scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, mask?, scale?) → it, and ReduceLogSumExp."""
+    """_scaled_dot_product_flash_attention_for_cpu(q, k, v, dropout_p, is_causal, mask?, scale?) → the same, and ReduceLogSumExp."""
     scores = _scores(g, query, key, scale)
     bias, _ = _bias(g, query, key, attn_mask, is_causal)
     biased = g.set_sizes(scores if bias is None else g.Add(scores, bias), (*query.sizes[:-1], key.sizes[-2]))
@@ -150,7 +150,7 @@ def flash_attention_for_cpu(
 
 @translates(torch.ops.higher_order.flex_attention)
 def flex_attention(g: Graph, *_: object, **__: object) -> Tensor:
-    """flex_attention kept whole → nothing: it takes functions, which a capture of the module calls."""
+    """flex_attention as one operator is refused: its arguments are functions, which a capture of the module calls."""
     raise Untranslated(
         "its arguments are functions, which are only called during the capture of a module. Pass the module, without strict=True; or call "
         "scaled_dot_product_attention with a mask that adds what score_mod adds and hides what mask_mod hides"

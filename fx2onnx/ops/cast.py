@@ -1,4 +1,4 @@
-"""Operators that only change the dtype, or nothing at all, and those that write a value everywhere."""
+"""Operators that only change the dtype, or nothing, and operators that fill a tensor with one value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..translate.registry import translates
     aten._autocast_to_reduced_precision.default, aten._autocast_to_full_precision.default,
 )  # fmt: skip
 def to(g: Graph, x: Tensor, *_: object, **__: object) -> Tensor:
-    """to(x, dtype), type_as(x, other), _to_copy(x, dtype?) → Cast to the dtype that the capture says; nothing for the same."""
+    """to(x, dtype), type_as(x, other), _to_copy(x, dtype?) → Cast to the captured dtype; nothing if it is the same."""
     return g.cast(x, g.dtype)
 
 
@@ -30,7 +30,7 @@ def identity(g: Graph, x: Tensor, *_: object, **__: object) -> Tensor:
 
 @translates(aten.copy.default)
 def copy(g: Graph, x: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
-    """copy(x, source) → the source, in the dtype and the sizes of x: Cast, Expand."""
+    """copy(x, source) → the source in the dtype and the sizes of x: Cast, Expand."""
     source = g.cast(source, x.dtype)
     return source if source.known_sizes == x.sizes else g.Expand(source, list(x.sizes))
 

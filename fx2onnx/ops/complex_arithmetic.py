@@ -1,4 +1,4 @@
-"""Arithmetic of complex numbers by their parts: products, quotients, powers, lengths and angles."""
+"""Arithmetic of complex numbers by their parts: products, quotients, powers, absolute values and angles."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def squared_length(g: Graph, z: ComplexPair) -> Tensor:
 
 
 def length(g: Graph, z: ComplexPair) -> Tensor:
-    """Return |z| as large · √(1 + (small / large)²), of which no square overflows or vanishes."""
+    """Return |z| as large · √(1 + (small / large)²), where no square overflows or underflows."""
     real, imag = g.Abs(z.real), g.Abs(z.imag)
     large, small = g.Max(real, imag), g.Min(real, imag)
     no_ratio = g.Or(g.Equal(large, 0.0), g.IsInf(large))
@@ -65,7 +65,7 @@ def product(g: Graph, a: Any, b: Any) -> ComplexPair:
 
 
 def bilinear(g: Graph, target: Any, a: Any, b: Any) -> ComplexPair:
-    """Return what an operator makes of two operands, of which at least one is complex: it is linear in each of them."""
+    """Return the result of an operator that is linear in each of its two operands, of which at least one is complex."""
     translation, a, b = own_translations()[target], _cast_to_real_dtype(g, a), _cast_to_real_dtype(g, b)
 
     def of(part: str, other: str) -> Tensor:
@@ -84,14 +84,14 @@ def _cast_to_real_dtype(g: Graph, value: Any) -> Any:
 
 @translates_complex(aten.linear.default)
 def linear(g: Graph, x: Any, weight: Any, bias: Any = None) -> ComplexPair:
-    """linear(z, w, b?) → products of real numbers, and sums."""
+    """linear(z, w, b?) → MatMul of the parts, and Add."""
     made = bilinear(g, aten.linear.default, x, weight)
     return made if bias is None else plus(g, made, bias)
 
 
 @translates_complex(aten.addmm.default, aten.baddbmm.default, aten.addmv.default)
 def added_product(g: Graph, c: Any, a: Any, b: Any, beta: float = 1, alpha: float = 1) -> ComplexPair:
-    """addmm(c, a, b), baddbmm(c, a, b), addmv(c, a, b) → products of real numbers, and sums."""
+    """addmm(c, a, b), baddbmm(c, a, b), addmv(c, a, b) → MatMul of the parts, and Add."""
     if (beta, alpha) != (1, 1):
         raise Untranslated("for complex numbers, beta and alpha must be 1")
     return plus(g, bilinear(g, aten.matmul.default, a, b), c)
@@ -99,7 +99,7 @@ def added_product(g: Graph, c: Any, a: Any, b: Any, beta: float = 1, alpha: floa
 
 @translates_complex(aten.einsum.default)
 def einsum(g: Graph, equation: str, operands: list[Any], path: Any = None) -> ComplexPair:
-    """einsum(equation, operands) → that of real numbers, for each part of one operand, or of two."""
+    """einsum(equation, operands) → the einsum of the parts, for one or two operands."""
     if len(operands) == 1:
         return ComplexPair(*(own_einsum(g, equation, [part_of(operands[0], part)]) for part in ("real", "imag")))
     if len(operands) > 2:
@@ -139,7 +139,7 @@ def inverse(g: Graph, z: ComplexPair) -> ComplexPair:
 
 
 def _scale_by_larger(g: Graph, z: ComplexPair) -> tuple[Tensor, ComplexPair, Tensor]:
-    """The larger part m of z, z/m, and |z|²/m: of none of these a square overflows or vanishes."""
+    """Return the larger part m of z, z/m, and |z|²/m, whose squares neither overflow nor underflow."""
     large = g.Max(g.Abs(z.real), g.Abs(z.imag))
     unit = z.map(lambda part: g.Div(part, large))
     return large, unit, g.Mul(squared_length(g, unit), large)
@@ -191,7 +191,7 @@ def conj(g: Graph, z: ComplexPair) -> ComplexPair:
 
 @translates_complex(aten.resolve_conj.default)
 def resolve_conj(g: Graph, z: ComplexPair) -> ComplexPair:
-    """resolve_conj(z) → nothing: what is conjugated is so in the file at once."""
+    """resolve_conj(z) → nothing, because conj is computed immediately."""
     return z
 
 
@@ -228,12 +228,12 @@ def eq(g: Graph, a: Any, b: Any) -> Tensor:
 
 @translates_complex(aten.ne.Tensor, aten.ne.Scalar)
 def ne(g: Graph, a: Any, b: Any) -> Tensor:
-    """ne(z, w) → Not of their being equal."""
+    """ne(z, w) → Not of eq(z, w)."""
     return g.Not(eq(g, a, b))
 
 
 def _operands(g: Graph, a: Any, b: Any) -> tuple[ComplexPair, ComplexPair]:
-    """Both as complex values of one dtype, of which at least one is complex."""
+    """Return both operands, of which at least one is complex, as complex values of one dtype."""
     like = a if isinstance(a, ComplexPair) else b
     made = [each if isinstance(each, ComplexPair) else _complex_like(g, each, like) for each in (a, b)]
     return made[0], made[1]
@@ -253,27 +253,27 @@ def isnan(g: Graph, z: ComplexPair) -> Tensor:
 
 @translates_complex(aten.isfinite.default)
 def isfinite(g: Graph, z: ComplexPair) -> Tensor:
-    """isfinite(z) → neither part is infinite or NaN: what is finite times 0 is 0."""
+    """isfinite(z) → whether re·0 + im·0 is 0: Mul, Add, Equal."""
     zero = g.Add(g.Mul(z.real, 0.0), g.Mul(z.imag, 0.0))
     return g.Equal(zero, 0.0)
 
 
 @translates_complex(aten.linalg_vector_norm.default)
 def vector_norm(g: Graph, z: ComplexPair, *args: Any, **kwargs: Any) -> Tensor:
-    """linalg_vector_norm(z, …) → that of the lengths."""
+    """linalg_vector_norm(z, …) → the norm of the absolute values."""
     made: Tensor = own_translations()[aten.linalg_vector_norm.default](g, length(g, z), *args, **kwargs)
     return made
 
 
 @translates_complex(aten.var.default, aten.var.dim, aten.var.correction)
 def var(g: Graph, z: ComplexPair, *args: Any, **kwargs: Any) -> Tensor:
-    """var(z, …) → that of both parts, added up."""
+    """var(z, …) → the sum of the variances of both parts."""
     translation = own_translations()[_target(g)]
     return g.Add(translation(g, z.real, *args, **kwargs), translation(g, z.imag, *args, **kwargs))
 
 
 @translates_complex(aten.std.default, aten.std.dim, aten.std.correction)
 def std(g: Graph, z: ComplexPair, *args: Any, **kwargs: Any) -> Tensor:
-    """std(z, …) → Sqrt of the variance of both parts, added up."""
+    """std(z, …) → Sqrt of the sum of the variances of both parts."""
     squares = (own_translations()[_target(g)](g, part, *args, **kwargs) for part in (z.real, z.imag))
     return g.Sqrt(g.Add(*(g.Mul(each, each) for each in squares)))

@@ -1,4 +1,4 @@
-"""Branches and loops that complex numbers pass through: both parts as values of their own."""
+"""Branches and loops with complex values, whose parts are passed as separate values."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Module = torch.fx.GraphModule
 
 
 def _flat(values: Sequence[Any], fakes: Sequence[Any], g: Graph) -> list[Any]:
-    """Values with both parts of the complex ones; of a real one that the capture has for a complex one, and of its other part."""
+    """Return the values with complex ones replaced by their parts; a real value gets an imaginary part if the captured one is complex."""
     found: list[Any] = []
     for value, fake in zip(values, fakes, strict=True):
         if not _is_complex(fake):
@@ -37,12 +37,12 @@ def _flat(values: Sequence[Any], fakes: Sequence[Any], g: Graph) -> list[Any]:
 
 
 def _parts_of(fakes: Sequence[Any]) -> list[Any]:
-    """What the capture says of such values: of each part of a complex one."""
+    """Return the captured metadata of the values, with that of both parts for complex ones."""
     return [part for fake in fakes for part in ([RealPart.of(fake)] * 2 if _is_complex(fake) else [fake])]
 
 
 def _join_parts(values: Sequence[Any], fakes: Sequence[Any]) -> list[Any]:
-    """The values themselves, of such a list."""
+    """Return the values of such a list, with parts joined to complex values."""
     rest = iter(values)
     return [ComplexPair(next(rest), next(rest)) if _is_complex(fake) else next(rest) for fake in fakes]
 
@@ -53,7 +53,7 @@ def _is_complex(fake: Any) -> bool:
 
 @translates_complex(hop.cond)
 def cond(g: Graph, predicate: Operand, yes: Module, no: Module, operands: Sequence[Any] = ()) -> list[Any]:
-    """cond(p, g1, g2, operands) → If, of which a complex result is two."""
+    """cond(p, g1, g2, operands) → If, with two outputs for each complex result."""
     fakes = _parts_of(g.at.meta["val"])
     branches = all_made(partial(_branch, g, "then", yes, operands), partial(_branch, g, "else", no, operands))
     made = g.If(g.cast(predicate, BOOL), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1])
@@ -70,7 +70,7 @@ def _branch(g: Graph, role: str, module: Module, operands: Sequence[Any]) -> ir.
 def turns_(
     g: Graph, body: Module, count: Number, first: int, carried: Sequence[Any], extra: Sequence[Any] = (), goes_on: Any = None
 ) -> list[Any]:
-    """turns(body, count, first, carried, extra) → Loop, which carries both parts of what is complex."""
+    """turns(body, count, first, carried, extra) → Loop, which carries both parts of complex values."""
     if goes_on is not None:
         raise Untranslated("complex operands are not supported in a loop that a value ends: pass torch.view_as_real of them")
     fakes, inner = g.at.meta["val"], g.child()
@@ -88,5 +88,5 @@ def turns_(
 
 @translates_complex(hop.while_loop, hop.scan, hop.map_impl, hop.associative_scan)
 def others(g: Graph, *_: Any, **__: Any) -> list[Any]:
-    """while_loop, scan, map, associative_scan: complex numbers pass through none of them yet."""
+    """while_loop, scan, map, associative_scan: complex operands are not supported."""
     raise Untranslated("complex operands are not supported: pass torch.view_as_real of them")

@@ -1,4 +1,4 @@
-"""Functions of a complex number: powers, roots, exponentials, circular and hyperbolic functions. Not here: products and quotients."""
+"""Functions of a complex number: powers, roots, exponentials, trigonometric and hyperbolic functions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates_complex
 from .complex_arithmetic import angle_of, inverse, length, times
 
-MOST_FACTORS = 8  # a whole power up to this one is written as products
+MOST_FACTORS = 8  # an integer power up to this one is computed by products
 
 
 def exponential(g: Graph, z: ComplexPair) -> ComplexPair:
@@ -48,7 +48,7 @@ def exp(g: Graph, z: ComplexPair) -> ComplexPair:
 
 @translates_complex(aten.log.default)
 def log(g: Graph, z: ComplexPair) -> ComplexPair:
-    """log(z) → Log(|z|), and the angle."""
+    """log(z) → Log(|z|) and the angle."""
     return logarithm(g, z)
 
 
@@ -60,7 +60,7 @@ def square(g: Graph, z: ComplexPair) -> ComplexPair:
 
 @translates_complex(aten.sqrt.default)
 def sqrt(g: Graph, z: ComplexPair) -> ComplexPair:
-    """sqrt(z) → √((|z| + |re|)/2) for the larger part, im over twice that for the other; the real part is not negative."""
+    """sqrt(z) → √((|z| + |re|)/2) for the larger part, im over twice that for the other part; the real part is not negative."""
     large = g.Sqrt(g.Mul(g.Add(length(g, z), g.Abs(z.real)), 0.5))
     small = g.Where(g.Equal(large, 0.0), large, g.Div(g.Mul(g.Abs(z.imag), 0.5), large))
     right = g.GreaterOrEqual(z.real, 0.0)
@@ -70,13 +70,13 @@ def sqrt(g: Graph, z: ComplexPair) -> ComplexPair:
 
 @translates_complex(aten.rsqrt.default)
 def rsqrt(g: Graph, z: ComplexPair) -> ComplexPair:
-    """rsqrt(z) → the reciprocal of its square root."""
+    """rsqrt(z) → the reciprocal of sqrt(z)."""
     return inverse(g, sqrt(g, z))
 
 
 @translates_complex(aten.pow.Tensor_Scalar, aten.pow.Tensor_Tensor, aten.pow.Scalar)
 def pow_(g: Graph, base: Any, exponent: Any) -> ComplexPair:
-    """pow(z, n) → products for a small whole number n; Exp(n · log(z)) for other positive ones, and 0 for 0."""
+    """pow(z, n) → products for a small integer n; Exp(n · log(z)) for other positive n, and 0 for z = 0."""
     if isinstance(exponent, (int, float)) and exponent == int(exponent) and 0 < abs(exponent) <= MOST_FACTORS:
         made = base
         for _ in range(abs(int(exponent)) - 1):
@@ -129,6 +129,6 @@ def cosh(g: Graph, z: ComplexPair) -> ComplexPair:
 
 @translates_complex(aten.log2.default, aten.log10.default)
 def log_to_a_base(g: Graph, z: ComplexPair) -> ComplexPair:
-    """log2(z), log10(z) → log(z), divided by that of the base."""
+    """log2(z), log10(z) → log(z) divided by the logarithm of the base."""
     base = math.log(2 if g.overload is aten.log2.default else 10)
     return logarithm(g, z).map(lambda part: g.Div(part, base))

@@ -1,4 +1,4 @@
-"""Operators that do the same with both parts of a complex tensor: those that move elements, choose among them, or add them up."""
+"""Operators that treat both parts of a complex tensor alike: they rearrange, select or sum elements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ MOVED = (
     aten.nansum.default, aten.resolve_neg.default, aten.pixel_shuffle.default, aten.unsafe_chunk.default,
     aten.unsafe_split.Tensor, aten.numpy_T.default, aten.ravel.default, aten.moveaxis.int, aten.moveaxis.intlist,
 )  # fmt: skip
-TOGETHER: Mapping[Any, tuple[int, ...]] = {  # the positions of what is read or written as complex numbers: real ones have no second part
+TOGETHER: Mapping[Any, tuple[int, ...]] = {  # the positions of operands with complex values
     aten.add.Tensor: (0, 1), aten.add.Scalar: (0, 1), aten.sub.Tensor: (0, 1), aten.sub.Scalar: (0, 1), aten.rsub.Scalar: (0, 1),
     aten.rsub.Tensor: (0, 1), aten.cat.default: (0,), aten.concat.default: (0,), aten.stack.default: (0,), aten.hstack.default: (0,),
     aten.vstack.default: (0,), aten.where.self: (1, 2), aten.where.ScalarOther: (1, 2), aten.where.ScalarSelf: (1, 2),
@@ -50,7 +50,7 @@ NOTHING_YET = (
 
 
 def part_of(value: Any, part: str) -> Any:
-    """Return the real or the imaginary part of each complex value in an argument; what is none stays."""
+    """Return the real or imaginary part of each complex value in an argument; other values do not change."""
     if isinstance(value, (ComplexPair, complex)):
         return getattr(value, part)
     if isinstance(value, (list, tuple)):
@@ -59,10 +59,10 @@ def part_of(value: Any, part: str) -> Any:
 
 
 def translate_by_parts(g: Graph, target: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return what an operator makes of the real parts, paired with what it makes of the imaginary ones.
+    """Return the results of an operator for the real parts, paired with those for the imaginary parts.
 
     Raises:
-        Untranslated: there is no translation of it for real numbers.
+        Untranslated: the operator has no translation for real numbers.
     """
     translation = own_translations().get(target)
     if translation is None:
@@ -84,7 +84,7 @@ def _pair_parts(real: Any, imag: Any) -> Any:
 
 
 def promote_to_complex(g: Graph, value: Any) -> Any:
-    """Return a real tensor or number as a complex one, in the dtype of the result; a complex one as it is, and each of a list."""
+    """Return real tensors or numbers, also in lists, as complex values in the dtype of the result."""
     if value is None or not g.result().is_complex():
         return value
     if isinstance(value, (list, tuple)):
@@ -93,7 +93,7 @@ def promote_to_complex(g: Graph, value: Any) -> Any:
 
 
 def complex_with_nothing(g: Graph, value: Any, dtype: torch.dtype) -> ComplexPair:
-    """Return a real tensor with an imaginary part of 0, in the width of a complex dtype; a complex one as it is."""
+    """Return a real tensor as a complex value of this dtype, with an imaginary part of 0; a complex value does not change."""
     if isinstance(value, ComplexPair):
         return value
     real = g.cast(value, onnx_dtype(dtype.to_real()))
@@ -106,7 +106,7 @@ def _target(g: Graph) -> Any:
 
 @translates_complex(*MOVED)
 def translate_movement(g: Graph, *args: Any, **kwargs: Any) -> Any:
-    """view(z, size), permute(z, dims), sum(z, dim), … → what it becomes for real numbers, once for each part; positions have none."""
+    """view(z, size), permute(z, dims), sum(z, dim), … → the translation for real numbers, once for each part."""
     if not any(isinstance(each, ComplexPair) for value in args for each in (value if isinstance(value, list) else [value])):
         return own_translations()[_target(g)](g, *args, **kwargs)
     return translate_by_parts(g, _target(g), *args, **kwargs)
@@ -114,7 +114,7 @@ def translate_movement(g: Graph, *args: Any, **kwargs: Any) -> Any:
 
 @translates_complex(*TOGETHER)
 def together(g: Graph, *args: Any, **kwargs: Any) -> Any:
-    """add(z, w), cat(tensors), where(condition, z, w), … → likewise; a real operand has no imaginary part."""
+    """add(z, w), cat(tensors), where(condition, z, w), … → the same; a real operand has an imaginary part of 0."""
     taken = TOGETHER[_target(g)]
     return translate_by_parts(
         g, _target(g), *(promote_to_complex(g, value) if i in taken else value for i, value in enumerate(args)), **kwargs
@@ -129,7 +129,7 @@ def zeros(g: Graph, *args: Any, **kwargs: Any) -> Any:
 
 @translates_complex(aten.ones.default, aten.ones_like.default, aten.new_ones.default)
 def ones(g: Graph, *_: Any, **__: Any) -> Any:
-    """ones(size), ones_like(z), new_ones(z, size) → Expand of 1, and of 0."""
+    """ones(size), ones_like(z), new_ones(z, size) → Expand of 1 and of 0."""
     dtype = g.result().dtype
     real = expand_scalar(g, g.sizes, 1, onnx_dtype(dtype.to_real() if dtype.is_complex else dtype))
     return ComplexPair(real, expand_scalar(g, real.sizes, 0, real.dtype)) if dtype.is_complex else real
@@ -137,7 +137,7 @@ def ones(g: Graph, *_: Any, **__: Any) -> Any:
 
 @translates_complex(aten.to.dtype, aten.to.dtype_layout, aten.to.other, aten.to.device, aten._to_copy.default, aten.type_as.default)
 def to(g: Graph, z: Any, *_: Any, **__: Any) -> Any:
-    """to(z, dtype) → Cast of both parts, or of the real one alone; a real number gets an imaginary part of 0."""
+    """to(z, dtype) → Cast of both parts, or of the real part alone; a real tensor gets an imaginary part of 0."""
     if not g.result().dtype.is_complex:
         return z.real if isinstance(z, ComplexPair) else z
     return promote_to_complex(g, z)
@@ -145,7 +145,7 @@ def to(g: Graph, z: Any, *_: Any, **__: Any) -> Any:
 
 @translates_complex(aten.complex.default)
 def complex_(g: Graph, real: Tensor, imag: Tensor) -> ComplexPair:
-    """complex(real, imag) → both parts, in the sizes that they have together."""
+    """complex(real, imag) → both parts, broadcast to common sizes."""
     return ComplexPair(
         *(part if part.known_sizes == g.sizes else g.set_sizes(g.Expand(part, list(g.sizes)), g.sizes) for part in (real, imag))
     )
@@ -153,7 +153,7 @@ def complex_(g: Graph, real: Tensor, imag: Tensor) -> ComplexPair:
 
 @translates_complex(aten.view_as_complex.default, aten.view_as_complex_copy.default)
 def view_as_complex(g: Graph, x: Tensor) -> ComplexPair:
-    """view_as_complex(x) → Gather of either element of the last axis."""
+    """view_as_complex(x) → Gather of each element of the last axis."""
     return ComplexPair(*(g.set_sizes(g.Gather(x, g.const(i, torch.int64), axis=-1), x.sizes[:-1]) for i in (0, 1)))
 
 

@@ -1,4 +1,4 @@
-"""Tensors joined and parted: cat, stack, split, repeat, grids. Not here: slices (shape.py), positions (index.py)."""
+"""Joining and splitting tensors: cat, stack, split, repeat, grids. Slices are in shape.py, computed positions in index.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .shape import END, expand_to, select
 
 @translates(aten.cat.default, aten.concat.default, aten.concatenate.default)
 def cat(g: Graph, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """cat(tensors, dim) → Concat; nothing for a single tensor. Torch passes over empty tensors with one axis."""
+    """cat(tensors, dim) → Concat; nothing for a single tensor. Empty tensors with one axis are ignored, as in torch."""
     parts = [tensor for tensor in g.promote(*tensors) if tensor.known_sizes != (0,) or len(g.sizes) == 1]
     return parts[0] if len(parts) == 1 else g.Concat(*parts, axis=dim)
 
@@ -30,7 +30,7 @@ def stack(g: Graph, tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 def unsqueeze_to_rank(g: Graph, x: Tensor, rank: int) -> Tensor:
-    """Return the tensor with this many axes or more: one in front for 1, for 3 the third at the end, as `torch.atleast_3d` has it."""
+    """Return the tensor with at least this many axes: for 1 and 2 new axes are in front, for 3 as in `torch.atleast_3d`."""
     missing = {1: [0], 2: [0, 1], 3: [0, 1, 2]}[rank][: rank - x.rank] if x.rank < rank else []
     if rank == 3 and x.rank:
         missing = [0, 2][2 - len(missing) :]
@@ -63,12 +63,12 @@ def dstack(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
 
 @translates(aten.column_stack.default)
 def column_stack(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
-    """column_stack(tensors) → columns of those with one axis, and Concat along the second."""
+    """column_stack(tensors) → tensors with one axis as columns, and Concat along the second axis."""
     return cat(g, [tensor if tensor.rank >= 2 else g.Unsqueeze(tensor, [1] if tensor.rank else [0, 1]) for tensor in tensors], 1)
 
 
 def parts_along(g: Graph, x: Tensor, dim: int) -> list[Tensor]:
-    """Append Split into the sizes that the capture says; the tensor itself when there is one part."""
+    """Append Split into the captured sizes; return the tensor itself if there is only one part."""
     sizes = [sizes_of(g.result(i))[dim] for i in range(len(g.at.meta["val"]))]
     made = [x] if len(sizes) == 1 else g.Split(x, sizes, axis=dim, outputs=len(sizes))
     return list(made)
@@ -86,7 +86,7 @@ def split(g: Graph, x: Tensor, _: object, dim: int = 0) -> list[Tensor]:
 
 @translates(aten.tensor_split.sections)
 def split_evenly(g: Graph, x: Tensor, sections: int, dim: int = 0) -> list[Tensor]:
-    """tensor_split(x, n, dim) → Split into n parts, of which the first may have one element more; nothing for n = 1."""
+    """tensor_split(x, n, dim) → Split into n parts, the first of which may have one more element; nothing for n = 1."""
     sizes = [_floor_div(x.sizes[dim] + sections - 1 - i, sections) for i in range(sections)]
     return [x] if sections == 1 else list(g.Split(x, sizes, axis=dim, outputs=sections))
 
@@ -115,7 +115,7 @@ def dsplit(g: Graph, x: Tensor, sections: int) -> list[Tensor]:
 
 @translates(aten.tensor_split.indices)
 def split_at(g: Graph, x: Tensor, indices: Sequence[Size], dim: int = 0) -> list[Tensor]:
-    """tensor_split(x, indices, dim) → a Slice from each index to the next: they may be anything that a slice takes."""
+    """tensor_split(x, indices, dim) → a Slice from each index to the next; they may be any indices that a slice accepts."""
     bounds = [0, *indices, END]
     return [g.Slice(x, [start], [end], [dim]) for start, end in pairwise(bounds)]
 
@@ -146,7 +146,7 @@ def unbind(g: Graph, x: Tensor, dim: int = 0) -> list[Tensor]:
 
 @translates(aten.repeat.default, aten.tile.default)
 def repeat(g: Graph, x: Tensor, repeats: Sequence[Size]) -> Tensor:
-    """repeat(x, repeats), tile(x, repeats) → Unsqueeze for further axes, and Tile; nothing when all are 1."""
+    """repeat(x, repeats), tile(x, repeats) → Unsqueeze for further axes, and Tile; nothing if all repeats are 1."""
     further = len(repeats) - x.rank
     x = g.Unsqueeze(x, list(range(further))) if further > 0 else x
     return x if all(times == 1 for times in repeats) else g.Tile(x, [*[1] * -further, *repeats])
@@ -182,7 +182,7 @@ def repeat_interleave_positions(g: Graph, repeats: Tensor, output_size: Size | N
 
 
 def repeated_positions(g: Graph, repeats: Tensor, count: Size) -> Tensor:
-    """Return 0, 1, …, count − 1, each as often as it is repeated: where each begins a 1 is added, and those are summed up."""
+    """Return 0, 1, …, count − 1, each repeated: CumSum of a tensor that has a 1 added where each number starts."""
     repeats = g.cast(repeats, INT64)
     if repeats.known_sizes != (count,):
         repeats = g.Expand(repeats, [count])
@@ -196,7 +196,7 @@ def repeated_positions(g: Graph, repeats: Tensor, count: Size) -> Tensor:
 
 @translates(aten.meshgrid.default, aten.meshgrid.indexing)
 def meshgrid(g: Graph, tensors: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
-    """meshgrid(tensors, indexing) → each along its own axis, and Expand."""
+    """meshgrid(tensors, indexing) → Unsqueeze each along its axis, and Expand."""
     axes = list(range(len(tensors)))
     if indexing == "xy" and len(tensors) > 1:
         axes[:2] = [1, 0]
@@ -212,13 +212,13 @@ def meshgrid(g: Graph, tensors: Sequence[Tensor], indexing: str = "ij") -> list[
 
 @translates(aten.broadcast_tensors.default)
 def broadcast_tensors(g: Graph, tensors: Sequence[Tensor]) -> list[Tensor]:
-    """broadcast_tensors(tensors) → Expand each; nothing for those that have the common sizes."""
+    """broadcast_tensors(tensors) → Expand each; nothing for tensors that already have the common sizes."""
     return [expand_to(g, tensor, g.sizes) for tensor in tensors]
 
 
 @translates(aten.cartesian_prod.default)
 def cartesian_prod(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
-    """cartesian_prod(tensors) → each along its own axis, Expand, Reshape, and Concat as columns."""
+    """cartesian_prod(tensors) → each along its axis, Expand, Reshape, and Concat as columns."""
     if len(tensors) == 1:
         return tensors[0]
     lengths = [tensor.sizes[0] for tensor in tensors]
@@ -232,7 +232,7 @@ def cartesian_prod(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
 
 @translates(aten.block_diag.default)
 def block_diag(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
-    """block_diag(matrices) → Pad each with zeros to the whole width, and Concat."""
+    """block_diag(matrices) → Pad each with zeros to the full width, and Concat."""
     blocks, before, rows = [unsqueeze_to_rank(g, tensor, 2) for tensor in g.promote(*tensors)], 0, []
     for block in blocks:
         after = g.sizes[1] - before - block.sizes[1]

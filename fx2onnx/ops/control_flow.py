@@ -1,4 +1,4 @@
-"""Operators that take graphs: `cond`, `while_loop`, `scan`, `map`, `associative_scan`. Not here: those graphs (build/subgraphs.py)."""
+"""Operators with subgraphs: `cond`, `while_loop`, `scan`, `map`, `associative_scan`; lower/subgraphs.py translates the subgraphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Module = torch.fx.GraphModule
 
 @translates(hop.cond)
 def cond(g: Graph, predicate: Operand, yes: Module, no: Module, operands: Sequence[Operand] = ()) -> list[Tensor]:
-    """cond(p, g1, g2, operands) → If. What the branches read of the outside they read there."""
+    """cond(p, g1, g2, operands) → If, whose branches read outer values directly."""
     fakes = g.at.meta["val"]
     branches = all_made(partial(_branch, g, "then", yes, operands), partial(_branch, g, "else", no, operands))
     return set_output_types(g.If(g.cast(predicate, BOOL), outputs=len(fakes), then_branch=branches[0], else_branch=branches[1]), fakes)
@@ -37,7 +37,7 @@ def _branch(g: Graph, role: str, module: Module, operands: Sequence[Operand]) ->
 
 @translates(hop.while_loop)
 def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Operand], extra: Sequence[Operand] = ()) -> list[Tensor]:
-    """while_loop(condition, body, carried, extra) → Loop. The first condition is computed before it, the next ones at the end of a turn."""
+    """while_loop(condition, body, carried, extra) → Loop; the condition is computed before it and at the end of each iteration."""
     fakes = g.at.meta["val"]
     first, turn = all_made(partial(_holds, g, g, condition, [*carried, *extra]), partial(_turn, g, condition, body, extra))
     initial = [g.cast(value, dtype) for value, dtype in zip(carried, dtypes_of(fakes), strict=True)]
@@ -45,7 +45,7 @@ def while_loop(g: Graph, condition: Module, body: Module, carried: Sequence[Oper
 
 
 def _holds(g: Graph, around: Graph, condition: Module, operands: Sequence[Operand]) -> Tensor:
-    """Return whether the condition holds for these values: in the graph `around` the loop, or in `g`, the body inside that."""
+    """Return the condition for these values: in the graph `around` the loop, or in `g`, the body inside it."""
     inner = make_inline_child(g, around)
     return inner.scalar(g.subgraph(inner, condition, operands)[0], BOOL)
 
@@ -75,7 +75,7 @@ def turns_(
     extra: Sequence[Operand] = (),
     goes_on: Operand | None = None,
 ) -> list[Tensor]:
-    """turns(body, count, first, carried, extra, goes_on) → Loop, which is right without any turn, as Scan is not."""
+    """turns(body, count, first, carried, extra, goes_on) → Loop, which unlike Scan supports zero iterations."""
     fakes = g.at.meta["val"]
     inner = g.child()
     inputs = inputs_of(g, body, len(carried))
@@ -94,16 +94,16 @@ def turns_(
 
 @translates(hop.scan)
 def scan(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Tensor], extra: Sequence[Operand] = ()) -> list[Tensor]:
-    """scan(body, init, xs, extra) → Scan over the first axis; its results are the last state and the stacked rows."""
+    """scan(body, init, xs, extra) → Scan over the first axis; the results are the last state and the stacked rows."""
     _check_states(g.at, body)
     return _append_scan(g, body, init, xs, extra)
 
 
 def _check_states(node: torch.fx.Node, body: Module) -> None:
-    """Compare what the body reads with what it is given.
+    """Check that the body reads its states.
 
     Raises:
-        Untranslated: torch.export 2.13 takes a state for any other operand that is the same tensor, and so captures another computation.
+        Untranslated: torch.export 2.13 confuses a state with another operand that is the same tensor.
     """
     arguments: tuple[Any, ...] = node.args
     operands = [operand for given in arguments[1:] for operand in given]
@@ -129,7 +129,7 @@ def _append_scan(g: Graph, body: Module, init: Sequence[Tensor], xs: Sequence[Te
 
 @translates(hop.associative_scan)
 def associative_scan(g: Graph, combine: Module, xs: Sequence[Tensor], extra: Sequence[Operand] = ()) -> list[Tensor]:
-    """associative_scan(combine, xs, extra) → Scan over all rows but the first, which is the state; Concat puts it in front."""
+    """associative_scan(combine, xs, extra) → Scan over all rows after the first, which is the state, and Concat of the first row."""
     inner, fakes = g.child(), g.at.meta["val"]
     inputs = inputs_of(g, combine, 2 * len(xs))
     results = g.subgraph(inner, combine, [*inputs, *extra])

@@ -1,4 +1,4 @@
-"""Tensors made of numbers: constants, ranges, zeros and ones, the identity matrix. Not here: random numbers (random.py)."""
+"""Tensors of numbers: constants, ranges, zeros and ones, the identity matrix. Random numbers are in random.py."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from ..ir.graph import Graph, Tensor
 from ..ir.tensor import Operand
 from ..translate.registry import translates
 
-SMALL = 256  # elements up to which a tensor of known numbers is a constant, not computed
+SMALL = 256  # a tensor of known numbers with at most this many elements is a constant
 
 
 def is_small(sizes: Sequence[Size]) -> bool:
-    """Return whether a tensor of these sizes may stand in the file as a constant."""
+    """Return whether a tensor of these sizes may be stored as a constant."""
     return all(isinstance(size, int) for size in sizes) and math.prod(sizes) <= SMALL
 
 
 def make_full(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
-    """Return a tensor of one number (or of a tensor's one element): a constant, or Expand."""
+    """Return a tensor of one number (or of the element of a tensor): a constant, or Expand."""
     if isinstance(number, (int, float)) and is_small(sizes):
         return g.const(torch.full(tuple(sizes), number, dtype=TORCH[dtype]), dtype)
     return expand_scalar(g, sizes, number, dtype)
 
 
 def expand_scalar(g: Graph, sizes: Sequence[Size], number: Operand, dtype: ir.DataType) -> Tensor:
-    """Return one number (or a tensor's one element) in these sizes by Expand, also where they are known."""
+    """Return one number (or the element of a tensor) in these sizes by Expand, even if they are known."""
     value = g.scalar(number, dtype)
     return g.set_sizes(g.Expand(value, list(sizes)), sizes) if sizes else value
 
 
 def make_range(g: Graph, size: Size, start: Size = 0, step: Size = 1) -> Tensor:
-    """Return start, start + step, …: this many integers, int64 (size,)."""
+    """Return start, start + step, … as int64 (size,)."""
     if is_small([size]) and isinstance(start, int) and isinstance(step, int):
         return g.const([start + step * i for i in range(size)], INT64)
     bounds = [g.scalar(number, INT64) for number in (start, start + step * size, step)]
@@ -60,7 +60,7 @@ def identity(g: Graph, rows: Size, columns: Size, dtype: ir.DataType, offset: in
     aten.new_empty.default, aten.empty_strided.default, aten.new_empty_strided.default, aten.empty_permuted.default,
 )  # fmt: skip
 def zeros(g: Graph, *_: object, dtype: torch.dtype | None = None) -> Tensor:
-    """zeros(size), zeros_like(x), zero_(x), … and empty(size), … → a constant, or Expand of 0."""
+    """zeros(size), zeros_like(x), zero_(x), empty(size), … → a constant, or Expand of 0."""
     return make_full(g, g.sizes, 0, g.dtype)
 
 
@@ -90,7 +90,7 @@ def scalar_tensor(g: Graph, number: Operand, dtype: torch.dtype | None = None) -
 
 @translates(aten.arange.default, aten.arange.start, aten.arange.start_step)
 def arange(g: Graph, *bounds: Number, dtype: torch.dtype | None = None) -> Tensor:
-    """arange(start=0, end, step=1) → a constant, or Range over integers; for fractions start + step·Range in float64, as torch does."""
+    """arange(start=0, end, step=1) → a constant, or Range for integers; for fractions start + step·Range in float64, as in torch."""
     start, end, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
     if is_small(g.sizes) and not any(isinstance(bound, sympy.Basic) for bound in bounds):
         return g.const(torch.arange(start, end, step, dtype=TORCH[g.dtype]), g.dtype)
@@ -108,14 +108,14 @@ def _is_whole(number: Operand) -> bool:
 
 @translates(aten.linspace.default, aten.linspace.Tensor_Tensor, aten.linspace.Tensor_Scalar, aten.linspace.Scalar_Tensor)
 def linspace(g: Graph, start: Operand, end: Operand, steps: Size, dtype: torch.dtype | None = None) -> Tensor:
-    """linspace(start, end, steps) → a constant, or from the start for the first half, from the end for the second, as torch does."""
+    """linspace(start, end, steps) → a constant, or the first half computed from the start and the second from the end, as in torch."""
     if isinstance(start, (int, float)) and isinstance(end, (int, float)) and is_small([steps]):
         return g.const(torch.linspace(start, end, steps, dtype=TORCH[g.dtype]), g.dtype)
     return make_linspace(g, start, end, steps, DOUBLE if g.dtype not in FLOATS or g.dtype == DOUBLE else FLOAT)
 
 
 def make_linspace(g: Graph, start: Operand, end: Operand, steps: Size, dtype: ir.DataType) -> Tensor:
-    """Return this many numbers from the start to the end, computed as torch does."""
+    """Return this many numbers from the start to the end, as torch computes them."""
     first, last, count = (g.scalar(number, dtype) for number in (start, end, steps))
     gaps, index = g.Sub(count, 1), g.cast(make_range(g, steps), dtype)
     step = g.Div(g.Sub(last, first), g.Max(gaps, 1))
@@ -153,7 +153,7 @@ def triu_indices(g: Graph, rows: Size, columns: Size, offset: Size = 0, dtype: t
 
 @translates(aten.one_hot.default)
 def one_hot(g: Graph, x: Tensor, num_classes: Size = -1) -> Tensor:
-    """one_hot(x, classes) → OneHot with the number of classes that the capture says, or as many as the largest value asks for."""
+    """one_hot(x, classes) → OneHot with the captured number of classes, or the largest value plus one."""
     count = g.Add(g.ReduceMax(x, keepdims=0), 1) if num_classes == -1 else g.scalar(g.sizes[-1], INT64)
     classes, values = count, g.const([0, 1], INT64)
     if x.rank == 0:
@@ -163,7 +163,7 @@ def one_hot(g: Graph, x: Tensor, num_classes: Size = -1) -> Tensor:
 
 @translates(aten.resize_.default)
 def resize(g: Graph, x: Tensor, size: Sequence[Size], memory_format: torch.memory_format | None = None) -> Tensor:
-    """resize_(x, sizes) of a tensor without elements → zeros for what is not written yet."""
+    """resize_(x, sizes) of a tensor without elements → zeros."""
     if 0 not in x.sizes:
         raise Untranslated("only a tensor without elements can be resized")
     return make_full(g, size, 0, x.dtype)

@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along an axis: CumSum, and Scan for the others. Not here: reductions (reduce.py)."""
+"""Running sums, products and extremes along an axis: CumSum, and Scan for the others. Reductions are in reduce.py."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def cumprod(g: Graph, x: Tensor, dim: int, dtype: torch.dtype | None = None) -> 
 
 
 def products(g: Graph, x: Tensor, axis: int) -> list[Tensor]:
-    """Return the product along an axis, and the running one."""
+    """Return the product along an axis, and the running product."""
     return append_scan(g, x, axis, [expand_scalar(g, without(x, axis), 1, x.dtype)], lambda body, item, so_far: [body.Mul(so_far, item)], 1)
 
 
 @translates(aten.logcumsumexp.default)
 def logcumsumexp(g: Graph, x: Tensor, dim: int) -> Tensor:
-    """logcumsumexp(x, dim) → Scan of max(a, b) + log1p(exp(−|a − b|)) of what is so far and the next."""
+    """logcumsumexp(x, dim) → Scan of max(a, b) + log1p(exp(−|a − b|)) for the running value and the next element."""
 
     def step(body: Graph, item: Tensor, so_far: Tensor) -> list[Tensor]:
-        same = body.Equal(item, so_far)  # also of infinities, which have no difference
+        same = body.Equal(item, so_far)  # also true for equal infinities, whose difference is NaN
         apart = body.Where(same, body.scalar(0, item.dtype), body.Abs(body.Sub(item, so_far)))
         return [body.Add(body.Max(item, so_far), log1p_of(body, body.Exp(body.Neg(apart))))]
 
@@ -55,13 +55,13 @@ def logcumsumexp(g: Graph, x: Tensor, dim: int) -> Tensor:
 
 @translates(aten.cummax.default)
 def cummax(g: Graph, x: Tensor, dim: int) -> Sequence[Tensor]:
-    """cummax(x, dim) → Scan of GreaterOrEqual and Where: the values and where each last came; NaN is larger than all."""
+    """cummax(x, dim) → Scan of GreaterOrEqual and Where: the values and their last positions; NaN is larger than all numbers."""
     return _running_extreme(g, x, dim, "GreaterOrEqual")
 
 
 @translates(aten.cummin.default)
 def cummin(g: Graph, x: Tensor, dim: int) -> Sequence[Tensor]:
-    """cummin(x, dim) → Scan of LessOrEqual and Where: the values and where each last came; NaN is smaller than all."""
+    """cummin(x, dim) → Scan of LessOrEqual and Where: the values and their last positions; NaN is smaller than all numbers."""
     return _running_extreme(g, x, dim, "LessOrEqual")
 
 
@@ -93,15 +93,15 @@ def _get_limit(dtype: ir.DataType, lowest: bool) -> float:
 
 
 def without(x: Tensor, axis: int) -> list[Size]:
-    """Return the sizes of `x` but for this axis."""
+    """Return the sizes of `x` without this axis."""
     return [size for i, size in enumerate(x.sizes) if i != axis]
 
 
 def append_scan(g: Graph, x: Tensor, axis: int, initial: Sequence[Tensor], step: Step, outputs: int) -> list[Tensor]:
-    """Append Scan along an axis; return each state at the end, and the first `outputs` of them after each step.
+    """Append Scan along an axis; return each final state, and the first `outputs` states after each step.
 
-    ONNX Runtime crashes when Scan is to walk along, or write to, an axis that is not the first, of a tensor without elements, and
-    refuses no steps at all: so the axis is moved to the front, and where it may be empty one element follows that is dropped again.
+    ONNX Runtime crashes if Scan iterates over, or writes to, another axis than the first of an empty tensor, and refuses zero steps.
+    Therefore the axis is moved to the front, and if it may be empty, an element is appended and its result dropped.
     """
     order = [axis, *[i for i in range(x.rank) if i != axis]]
     items = g.Transpose(x, perm=order) if axis else x

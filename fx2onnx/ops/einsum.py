@@ -1,7 +1,7 @@
-"""Products of tensors over named axes, as transposes and one MatMul a pair. Not here: products of matrices (linear.py).
+"""Products of tensors over named axes, as transposes and one MatMul for each pair.
 
-Not ONNX's Einsum: where an axis is empty ONNX Runtime 1.31 divides by zero in it, which ends the process.
-Nor does it take ellipses of two lengths.
+ONNX's Einsum is not used: ONNX Runtime 1.31 crashes with a division by zero if an axis is empty, and does not support ellipses of
+different lengths.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ Labels = list[str]
 
 @dataclass
 class Term:
-    """A tensor whose axes have names, one for each."""
+    """A tensor with a name for each axis."""
 
     value: Tensor
     labels: Labels
 
     def size(self, label: str) -> Size:
-        """Return how long the axis of this name is."""
+        """Return the size of the axis with this name."""
         return self.value.sizes[self.labels.index(label)]
 
     def sizes(self, labels: Sequence[str]) -> list[Size]:
-        """Return the sizes of the axes of these names."""
+        """Return the sizes of the axes with these names."""
         return [self.size(label) for label in labels]
 
 
 @translates(aten.einsum.default)
 def einsum(g: Graph, equation: str, tensors: Sequence[Tensor], path: Sequence[int] | None = None) -> Tensor:
-    """einsum(equation, tensors) → from left to right: Transpose, Reshape, MatMul for what is summed, Mul for what is not."""
+    """einsum(equation, tensors) → from left to right: Transpose, Reshape, MatMul if axes are summed, else Mul."""
     # "bij,bjk->bik" of (b, i, j) and (b, j, k) is one MatMul over the batch b
     terms, output = _parse_equation(equation, g.promote(*tensors))
     terms = [_diagonal(g, term) for term in terms]
@@ -52,7 +52,7 @@ def einsum(g: Graph, equation: str, tensors: Sequence[Tensor], path: Sequence[in
 
 
 def _parse_equation(equation: str, tensors: Sequence[Tensor]) -> tuple[list[Term], Labels]:
-    """Return the terms, with names for the axes that an ellipsis stands for, and the names of the result's axes."""
+    """Return the terms, with names for the axes of an ellipsis, and the names of the result's axes."""
     given, arrow, output = equation.replace(" ", "").partition("->")
     parts = given.split(",")
     hidden = max(tensor.rank - len(part.replace("...", "")) if "..." in part else 0 for part, tensor in zip(parts, tensors, strict=True))
@@ -71,7 +71,7 @@ def _labels(part: str, names: Labels, rank: int | None) -> Labels:
 
 
 def _diagonal(g: Graph, term: Term) -> Term:
-    """Return every name once: of two axes with one name the diagonal, every (n + 1)-th element of both as one axis."""
+    """Return a term with unique names: for two axes with one name their diagonal, every (n + 1)-th element of both as one axis."""
     twice = next((label for label in term.labels if term.labels.count(label) > 1), None)
     if twice is None:
         return term
@@ -85,7 +85,7 @@ def _diagonal(g: Graph, term: Term) -> Term:
 
 
 def _drop_ones(g: Graph, term: Term, terms: Sequence[Term]) -> Term:
-    """Return the term without axes of one element where another term has more under the same name."""
+    """Return the term without axes of one element for which another term has more elements."""
     drop = [x for x in term.labels if term.size(x) == 1 and any(x in other.labels and other.size(x) != 1 for other in terms)]
     kept = [label for label in term.labels if label not in drop]
     return Term(_reshape_to(g, term.value, term.sizes(kept)), kept) if drop else term
@@ -107,7 +107,7 @@ def _permute_term(g: Graph, term: Term, labels: Labels) -> Term:
 
 
 def pair(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
-    """Return the product of two terms, summed over the names that are not wanted, with the wanted axes in their order."""
+    """Return the product of two terms, summed over the names that are not wanted, with the wanted axes in order."""
     a = _sum_out(g, a, [*wanted, *b.labels])
     b = _sum_out(g, b, [*wanted, *a.labels])
     both = [label for label in a.labels if label in b.labels]
@@ -125,14 +125,14 @@ def pair(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
 
 
 def _matrices(g: Graph, term: Term, batch: Labels, rows: Labels, columns: Labels, second: bool = False) -> Tensor:
-    """Return the term as matrices (*batch, rows, columns), rows and columns made one axis each."""
+    """Return the term as matrices (*batch, rows, columns), with rows and columns merged into one axis each."""
     term = _permute_term(g, term, [*batch, *rows, *columns])
     joined = [math.prod(term.sizes(rows))] if batch or second or not rows else term.sizes(rows)
     return g.reshape_to(term.value, [*term.sizes(batch), *joined, math.prod(term.sizes(columns))])
 
 
 def _multiply(g: Graph, a: Term, b: Term, wanted: Labels) -> Term:
-    """Append Mul of both, each with axes of one element where only the other has a name."""
+    """Append Mul of both terms, with axes of one element for names that only the other term has."""
     a, b = (_permute_term(g, term, [label for label in wanted if label in term.labels]) for term in (a, b))
     spread = [g.reshape_to(t.value, _align_sizes(t, wanted)) for t in (a, b)]
     return Term(g.set_sizes(g.Mul(*spread), [a.size(x) if x in a.labels else b.size(x) for x in wanted]), wanted)
@@ -143,7 +143,7 @@ def _reshape_to(g: Graph, value: Tensor, sizes: Sequence[Size]) -> Tensor:
 
 
 def _align_sizes(term: Term, wanted: Labels) -> list[Size]:
-    """Return its sizes as they broadcast against all wanted axes, without ones in front."""
+    """Return the sizes of the term so that they broadcast with all wanted axes, without leading ones."""
     first = next((i for i, label in enumerate(wanted) if label in term.labels), len(wanted))
     return [term.size(label) if label in term.labels else 1 for label in wanted[first:]]
 
@@ -163,7 +163,7 @@ def tensordot(g: Graph, a: Tensor, b: Tensor, dims_self: Sequence[int], dims_oth
 
 @translates(aten.inner.default)
 def inner(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """inner(a, b) → the product over the last axis of both; Mul for a number."""
+    """inner(a, b) → the product over the last axis of both; Mul if one is a number."""
     if a.rank == 0 or b.rank == 0:
         return g.Mul(a, b)
     return tensordot(g, a, b, [a.rank - 1], [b.rank - 1])

@@ -1,4 +1,4 @@
-"""Products of rows with the matrix of the group that each belongs to, as mixtures of experts do."""
+"""Products of rows with the matrix of their group, as in mixtures of experts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..translate.registry import translates
 def grouped_mm(
     g: Graph, x: Tensor, weight: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: torch.dtype | None = None
 ) -> Tensor:
-    """_grouped_mm(x[rows, k], w[groups, k, n], ends[groups]) → Split into groups, MatMul for each, Concat; Pad for rows of no group."""
+    """_grouped_mm(x[rows, k], w[groups, k, n], ends[groups]) → Split into groups, MatMul for each, Concat; Pad for other rows."""
     if x.rank != 2 or weight.rank != 3 or offs is None or bias is not None or not isinstance(weight.sizes[0], int):
         raise Untranslated("only 2-D rows (offs) with a constant number of groups and without bias are supported")
     ends, last = g.cast(offs, INT64), [2**63 - 1]
@@ -27,7 +27,7 @@ def grouped_mm(
 
 
 def matrices(g: Graph, weight: Tensor) -> list[Tensor]:
-    """Return the matrices (k, n) of a stack (groups, k, n): views of a weight's memory, also transposed; of anything else by Gather."""
+    """Return the matrices (k, n) of a stack (groups, k, n): views of a weight, also of a transposed one; otherwise by Gather."""
     groups = range(int(weight.sizes[0]))
     source, order = _undo_transpose(weight)
     stack = source.weight if source.name in g.shared.initializers and order[0] == 0 else None
@@ -40,7 +40,7 @@ def matrices(g: Graph, weight: Tensor) -> list[Tensor]:
 
 
 def _undo_transpose(weight: Tensor) -> tuple[Tensor, list[int]]:
-    """Return what a Transpose made the weight of, and the order of its axes; the weight itself where none did."""
+    """Return the input of the Transpose that computes the weight, and its order of axes; else the weight itself."""
     node = weight.producer()
     source = node.inputs[0] if node is not None and node.op_type == "Transpose" else None
     if node is None or not isinstance(source, Tensor):

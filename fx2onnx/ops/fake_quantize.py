@@ -1,4 +1,4 @@
-"""Floats rounded to a grid, which stay floats: what training for quantisation inserts. Not here: quantised types (quantized.py)."""
+"""Rounding of floats to a quantisation grid, as in quantisation-aware training. Quantised dtypes are in quantized.py."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..ir.tensor import Operand
 from ..translate.registry import translates
 from .quantized import Range, dequantize, grid_of_weight, inverse, read_constant, round_to_grid
 
-FAR_SIZE = 2.0**63  # from here on torch's whole number of steps is the least that int64 has
+FAR_SIZE = 2.0**63  # torch's int64 number of steps overflows to its minimum from here on
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A grid as torch is given it: its step, where 0 is, and its ends; along an axis, one step for each row."""
+    """The grid of a fake quantisation: scale, zero point and bounds; with an axis, a scale for each row."""
 
     scale: Operand
     zero_point: Operand
@@ -34,14 +34,14 @@ class Grid:
 def fake_quantize(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, quant_min: int, quant_max: int) -> Tensor:
     """fake_quantize_per_tensor_affine(x, scale, zero_point, min, max) → QuantizeLinear of x · (1 / scale), DequantizeLinear.
 
-    A weight is stored as whole numbers. A grid that is in no type of 8 bits is Mul, Round, Add, Clip, Sub, Mul.
+    A weight is stored as integers. A grid outside of 8 bits becomes Mul, Round, Add, Clip, Sub, Mul.
     """
     return _quantize_on_grid(g, x, Grid(scale, zero_point, quant_min, quant_max))
 
 
 @translates(aten.fake_quantize_per_channel_affine.default)
 def fake_quantize_channels(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, axis: int, quant_min: int, quant_max: int) -> Tensor:
-    """fake_quantize_per_channel_affine(x, scale, zero_point, axis, min, max) → the same with one step for each row."""
+    """fake_quantize_per_channel_affine(x, scale, zero_point, axis, min, max) → the same with a scale for each row."""
     return _quantize_on_grid(g, x, Grid(scale, zero_point, quant_min, quant_max, axis % x.rank))
 
 
@@ -65,19 +65,19 @@ def _whole_numbers(g: Graph, x: Tensor, step: Tensor, zero: Tensor, grid: Grid) 
 
 
 def _quantize_in_floats(g: Graph, x: Tensor, grid: Grid) -> Tensor:
-    """Return it without whole numbers: of float64, and on a grid that no type of 8 bits has."""
+    """Return the rounded floats without integers: for float64, and for a grid outside of 8 bits."""
     wide = DOUBLE if x.dtype == DOUBLE else FLOAT
     step, zero = (_make_parameter(g, value, grid, FLOAT) for value in (grid.scale, grid.zero_point))
     steps, offset = _steps(g, x, step, grid), g.cast(_along(g, x, zero, grid), wide)
     is_float = isinstance(grid.zero_point, Tensor) and grid.zero_point.dtype in FLOATS
     moved = g.Round(g.Add(steps, offset)) if is_float else g.Add(g.Round(steps), offset)
     ends = (g.const(end, wide) for end in (grid.least, grid.most))
-    result = FLOAT if grid.axis is None else wide  # torch multiplies with one step for all in float32, also for float64
+    result = FLOAT if grid.axis is None else wide  # torch multiplies by a single scale in float32, also for float64
     return g.Mul(g.cast(g.Sub(g.Clip(moved, *ends), offset), result), g.cast(_along(g, x, step, grid), result))
 
 
 def _steps(g: Graph, x: Tensor, step: Tensor, grid: Grid) -> Tensor:
-    """Return how many steps each element is from 0, cut off where torch's whole numbers are."""
+    """Return how many steps each element is from 0, cut off like torch's integers."""
     wide = DOUBLE if x.dtype == DOUBLE else FLOAT
     steps = g.Mul(g.cast(x, wide), g.cast(_along(g, x, inverse(g, step), grid), wide))
     is_number = g.Not(g.IsNaN(steps)) if grid.axis is None else g.Less(steps, FAR_SIZE)
@@ -85,14 +85,14 @@ def _steps(g: Graph, x: Tensor, step: Tensor, grid: Grid) -> Tensor:
 
 
 def _find_storage_dtype(x: Tensor, grid: Grid) -> ir.DataType | None:
-    """Return the type of 8 bits that has the whole grid; None where there is none, or it is no grid of whole numbers."""
+    """Return the 8-bit dtype that contains the whole grid; None if it does not exist, or the grid does not consist of integers."""
     if x.dtype == DOUBLE or (isinstance(grid.zero_point, Tensor) and grid.zero_point.dtype in FLOATS):
         return None
     return next((kind for kind, least, most in ((INT8, -128, 127), (UINT8, 0, 255)) if least <= grid.least and grid.most <= most), None)
 
 
 def _make_parameter(g: Graph, value: Operand, grid: Grid, dtype: ir.DataType) -> Tensor:
-    """Return a step or a zero point in this type: a constant where it is known, without axes where there is one for all."""
+    """Return a scale or zero point in this dtype: a constant if it is known, without axes if there is only one."""
     settled = read_constant(g, value)
     if settled is not None:
         return g.const(settled.detach().reshape([-1] if grid.axis is not None else []), dtype)

@@ -1,4 +1,4 @@
-"""Reading numbers as others of the same width: `view(dtype)`. Below opset 26, which has BitCast, the bits of floats are computed."""
+"""Reinterpreting numbers as another dtype of the same width: `view(dtype)`. Below opset 26, which has BitCast, bits are computed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BITCAST_SINCE = 26
 
 
 class Layout(NamedTuple):
-    """A float is a sign, an exponent that counts from -bias, and as many bits of a fraction."""
+    """The layout of a float: a sign, a biased exponent, and the bits of the fraction."""
 
     fraction: int
     bias: int
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
 
     @property
     def sign(self) -> int:
-        """The bit of the sign, as an int64 of two's complement has it."""
+        """The sign bit, as a number in int64's two's complement."""
         bit = (2 * self.bias + 2) << self.fraction
         return bit if bit < 2**63 else -bit
 
@@ -42,7 +42,7 @@ LAYOUTS = {FLOAT16: Layout(10, 15), BFLOAT16: Layout(7, 127), FLOAT: Layout(23, 
 
 @translates(aten.view.dtype)
 def view_as_dtype(g: Graph, x: Tensor, dtype: torch.dtype) -> Tensor:
-    """view(x, dtype) → Cast of integers, BitCast of floats from opset 26 on, arithmetic before; any NaN has the bits of torch.nan there."""
+    """view(x, dtype) → Cast of integers, BitCast of floats from opset 26 on, arithmetic before; any NaN then has the bits of torch.nan."""
     given, wanted = x.dtype, g.dtype
     if wanted == given:
         return x
@@ -59,12 +59,12 @@ def view_as_dtype(g: Graph, x: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _fit(given: ir.DataType, wanted: ir.DataType) -> bool:
-    """Whether a number has as many bits as another; the bits of a boolean are known, not which boolean other bits are."""
+    """Return whether both dtypes have the same width; the bits of a boolean are known, but other bits may be no boolean."""
     return wanted in (INT8, UINT8) if given == BOOL else wanted != BOOL and given.bitwidth == wanted.bitwidth
 
 
 def _bits_of(g: Graph, x: Tensor) -> Tensor:
-    """Return the bits of floats, in int64: the exponent, and the number over the smallest step that floats of this exponent make."""
+    """Return the bits of floats in int64: the exponent, and the number divided by the smallest step for this exponent."""
     layout, size = LAYOUTS[x.dtype], g.cast(g.Abs(x), DOUBLE)
     least = 2 - layout.bias
     odd = g.Or(g.IsNaN(size), g.IsInf(size))
@@ -79,7 +79,7 @@ def _bits_of(g: Graph, x: Tensor) -> Tensor:
 
 
 def _float_of(g: Graph, bits: Tensor, layout: Layout) -> Tensor:
-    """Return the float64 that is the float of these bits."""
+    """Return the float with these bits, as float64."""
     one = 1 << layout.fraction
     fraction = g.BitwiseAnd(bits, one - 1)
     exponent = g.Div(g.BitwiseAnd(bits, layout.infinity), one)

@@ -1,4 +1,4 @@
-"""What floats are made of, their fraction and exponent, and the float next to one. Computed in float64, without bits."""
+"""The fraction and exponent of floats, and the next float. Computed in float64, without bits."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ..translate.registry import translates
 
 
 class Parts(NamedTuple):
-    """x = fraction · 2^exponent with a fraction from 1/2 up to 1, both in float64; of 0, infinity and NaN the number itself and 0."""
+    """x = fraction · 2^exponent with 1/2 ≤ |fraction| < 1, both in float64; for 0, infinity and NaN the number itself and 0."""
 
     fraction: Tensor
     exponent: Tensor
 
 
 def parts_of(g: Graph, x: Tensor) -> Parts:
-    """Return the parts of a float64: the exponent by Log, put right by what the fraction then is."""
+    """Return the parts of a float64: the exponent by Log, corrected by the resulting fraction."""
     odd = g.Or(g.Or(g.Equal(x, 0), g.IsNaN(x)), g.IsInf(x))
     finite = g.Where(odd, g.const(1, DOUBLE), x)
     guess = g.Add(g.Floor(g.Div(g.Log(g.Abs(finite)), math.log(2))), 1)
@@ -35,7 +35,7 @@ def parts_of(g: Graph, x: Tensor) -> Parts:
 
 
 def times_power(g: Graph, x: Tensor, exponent: Tensor) -> Tensor:
-    """Return x · 2^exponent in float64, in two steps, as 2^1074 is no float64."""
+    """Return x · 2^exponent in float64, in two steps, because 2^1074 is not a float64."""
     half = g.Floor(g.Mul(exponent, 0.5))
     first, second = (g.Pow(g.const(2, DOUBLE), part) for part in (half, g.Sub(exponent, half)))
     return g.Mul(g.Mul(x, first), second)
@@ -49,7 +49,7 @@ def frexp(g: Graph, x: Tensor) -> list[Tensor]:
 
 @translates(aten.nextafter.default, aten.nextafter_.default)
 def nextafter(g: Graph, x: Tensor, other: Tensor) -> Tensor:
-    """nextafter(x, y) → x and the distance to the next float, which its exponent tells, added in float64."""
+    """nextafter(x, y) → x plus the distance to the next float, computed from its exponent in float64."""
     dtype = g.common_dtype(x, other)
     x, other = (g.cast(value, DOUBLE) for value in g.promote(x, other))
     up = g.Less(x, other)
@@ -62,7 +62,7 @@ def nextafter(g: Graph, x: Tensor, other: Tensor) -> Tensor:
 
 
 def _gap(g: Graph, x: Tensor, outwards: Tensor, dtype: ir.DataType) -> Tensor:
-    """Return how far the next float of a dtype is, away from 0 or towards it, where that is half as far from a power of two."""
+    """Return the distance to the next float of a dtype, away from 0 or towards it, which is halved at a power of two."""
     digits = 1 - round(math.log2(torch.finfo(TORCH[dtype]).eps))
     smallest = round(math.log2(torch.finfo(TORCH[dtype]).tiny)) + 1
     fraction, exponent = parts_of(g, x)

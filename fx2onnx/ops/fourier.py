@@ -1,7 +1,7 @@
-"""Fourier transforms, as products with the matrix of the transform. Not here: those of frames of a signal (fourier_frames.py).
+"""Fourier transforms, as products with the matrix of the transform. Transforms of frames are in fourier_frames.py.
 
-ONNX's DFT would be of order n log n, but where n is no power of two that of ONNX Runtime is off by 1e-4 of the largest result at 400
-elements and 3e-4 at 1,000, and slower than the product.
+ONNX's DFT would need n log n operations. But if n is not a power of two, the error of ONNX Runtime's DFT is 1e-4 of the largest result
+at 400 elements and 3e-4 at 1,000, and it is slower than the product.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def turns(g: Graph, rows: Size, columns: Size, n: Size, like: Tensor) -> Matrix:
 
 
 def append_dft(g: Graph, x: Any, dim: int, n: Size, *, inverse: bool, norm: str | None, bins: Size | None = None) -> ComplexPair:
-    """Return the transform along one axis of a complex or real tensor, cut or filled with zeros to `n` elements; its first `bins` alone."""
+    """Return the first `bins` of the transform along one axis of a complex or real tensor, cut or padded with zeros to `n` elements."""
     x = x if isinstance(x, ComplexPair) else ComplexPair(x, x)
     is_real = x.imag is x.real
     rows, sizes = _within(x.sizes[dim], n), list(x.sizes)
@@ -63,7 +63,7 @@ def append_dft(g: Graph, x: Any, dim: int, n: Size, *, inverse: bool, norm: str 
 
 
 def back_to_real(g: Graph, z: ComplexPair, dim: int, n: Size, norm: str | None) -> Tensor:
-    """Return the inverse transform of half the frequencies, whose mirror image is the other half: `n` real numbers along one axis."""
+    """Return the inverse transform of half the frequencies, which are mirrored, as `n` real numbers along one axis."""
     half = n // 2 if isinstance(n, int) else FloorDiv(n, 2)
     rows, sizes = _within(z.sizes[dim], half + 1), list(z.sizes)
     sizes[dim] = n
@@ -75,14 +75,14 @@ def back_to_real(g: Graph, z: ComplexPair, dim: int, n: Size, norm: str | None) 
 
 
 def _counted_twice(g: Graph, rows: Size, n: Size, like: Tensor) -> Tensor:
-    """How often each frequency counts, (rows,): all but the first, and the last of an even number, stand for their mirror image, too."""
+    """Return how often each frequency counts, (rows,): twice, except the first, and the last if n is even, which have no mirror image."""
     k = make_range(g, rows)
     alone = g.Or(g.Equal(k, 0), g.Equal(g.Mul(k, 2), g.scalar(n, INT64)))
     return g.Where(alone, g.scalar(1.0, like.dtype), g.scalar(2.0, like.dtype))
 
 
 def _within(size: Size, most: Size) -> Size:
-    """How many of `size` elements are among the first `most`."""
+    """Return how many of `size` elements are among the first `most`."""
     if isinstance(size, int) and isinstance(most, int):
         return min(size, most)
     more = sympy.sympify(most) - size
@@ -133,7 +133,7 @@ def _dims(x: Any, s: Sequence[Size] | None, dim: Sequence[int] | int | None) -> 
 
 
 def _floating(g: Graph, x: Any) -> Any:
-    """Integers as floats of the default dtype, whose transform it is."""
+    """Return integers as floats of the default dtype, as torch transforms them."""
     return x if isinstance(x, ComplexPair) else g.cast(x, _real_dtype(g))
 
 
@@ -150,12 +150,12 @@ def fft(g: Graph, x: Any, n: Size | None = None, dim: int = -1, norm: str | None
 
 @translates_complex(aten.fft_rfft.default)
 def rfft(g: Graph, x: Tensor, n: Size | None = None, dim: int = -1, norm: str | None = None) -> ComplexPair:
-    """rfft(x, n, dim, norm) → MatMul with cosines and sines, as many as half the frequencies."""
+    """rfft(x, n, dim, norm) → MatMul with cosines and sines, for half the frequencies."""
     return append_dft(g, _floating(g, x), dim, x.sizes[dim] if n is None else n, inverse=False, norm=norm, bins=g.sizes[dim])
 
 
 def _make_complex(g: Graph, z: Any) -> ComplexPair:
-    """A real tensor, which these take for complex numbers, in the dtype of the result."""
+    """Return a tensor as a complex value in the dtype of the result."""
     if isinstance(z, ComplexPair):
         return z
     real = g.cast(z, g.dtype)
@@ -165,26 +165,26 @@ def _make_complex(g: Graph, z: Any) -> ComplexPair:
 @translates(aten.fft_irfft.default)
 @translates_complex(aten.fft_irfft.default)
 def irfft(g: Graph, z: Any, n: Size | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """irfft(z, n, dim, norm) → MatMul of both parts, of which all but the ends count twice."""
+    """irfft(z, n, dim, norm) → MatMul of both parts, where all frequencies except the ends count twice."""
     return back_to_real(g, _make_complex(g, z), dim, g.sizes[dim], norm)
 
 
 @translates(aten.fft_hfft.default)
 @translates_complex(aten.fft_hfft.default)
 def hfft(g: Graph, z: Any, n: Size | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """hfft(z, n, dim, norm) → irfft of the conjugate, scaled the other way."""
+    """hfft(z, n, dim, norm) → irfft of the conjugate, with the opposite norm."""
     return back_to_real(g, conjugate(g, _make_complex(g, z)), dim, g.sizes[dim], OTHER_WAY[norm or "backward"])
 
 
 @translates_complex(aten.fft_ihfft.default)
 def ihfft(g: Graph, x: Tensor, n: Size | None = None, dim: int = -1, norm: str | None = None) -> ComplexPair:
-    """ihfft(x, n, dim, norm) → the conjugate of rfft, scaled the other way."""
+    """ihfft(x, n, dim, norm) → the conjugate of rfft, with the opposite norm."""
     return conjugate(g, rfft(g, x, n, dim, OTHER_WAY[norm or "backward"]))
 
 
 @translates_complex(aten.fft_fft2.default, aten.fft_ifft2.default, aten.fft_fftn.default, aten.fft_ifftn.default)
 def fftn(g: Graph, x: Any, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> ComplexPair:
-    """fft2(x, s, dim, norm), fftn(x, s, dim, norm), and back by ifft2, ifftn → fft along each axis."""
+    """fft2(x, s, dim, norm), fftn(x, s, dim, norm), ifft2, ifftn → fft or ifft along each axis."""
     inverse, dim = "_ifft" in g.overload._opname, _default_dim(g, dim)
     for axis in _dims(x, s, dim)[::-1]:
         x = append_dft(g, _floating(g, x), axis, g.sizes[axis], inverse=inverse, norm=norm)
@@ -194,7 +194,7 @@ def fftn(g: Graph, x: Any, s: Sequence[Size] | None = None, dim: Any = None, nor
 
 @translates_complex(aten.fft_rfft2.default, aten.fft_rfftn.default)
 def rfftn(g: Graph, x: Tensor, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> ComplexPair:
-    """rfft2(x, s, dim, norm), rfftn(x, s, dim, norm) → rfft along the last of the axes, fft along the others."""
+    """rfft2(x, s, dim, norm), rfftn(x, s, dim, norm) → rfft along the last axis, fft along the others."""
     *others, last = _dims(x, s, _default_dim(g, dim))
     n = x.sizes[last] if s is None or s[-1] == -1 else s[-1]
     made = append_dft(g, _floating(g, x), last, n, inverse=False, norm=norm, bins=g.sizes[last])
@@ -206,7 +206,7 @@ def rfftn(g: Graph, x: Tensor, s: Sequence[Size] | None = None, dim: Any = None,
 @translates(aten.fft_irfft2.default, aten.fft_irfftn.default)
 @translates_complex(aten.fft_irfft2.default, aten.fft_irfftn.default)
 def irfftn(g: Graph, z: Any, s: Sequence[Size] | None = None, dim: Any = None, norm: str | None = None) -> Tensor:
-    """irfft2(z, s, dim, norm), irfftn(z, s, dim, norm) → ifft along all axes but the last, irfft along that."""
+    """irfft2(z, s, dim, norm), irfftn(z, s, dim, norm) → ifft along all axes except the last, irfft along the last."""
     *others, last = _dims(z, s, _default_dim(g, dim))
     z = _make_complex(g, z)
     for axis in others:
@@ -234,7 +234,7 @@ def c2c(g: Graph, z: ComplexPair, dim: Sequence[int], normalization: int, forwar
 
 @translates_complex(aten._fft_r2c.default)
 def r2c(g: Graph, x: Tensor, dim: Sequence[int], normalization: int, onesided: bool) -> ComplexPair:
-    """_fft_r2c(x, dim, normalization, onesided) → MatMul with cosines and sines, along each axis; half of those of the last."""
+    """_fft_r2c(x, dim, normalization, onesided) → MatMul with cosines and sines along each axis; half of them along the last axis."""
     *others, last = dim
     norm = _norm_of(normalization, False)
     made = append_dft(g, x, last, x.sizes[last], inverse=False, norm=norm, bins=g.sizes[last])
@@ -249,5 +249,5 @@ def c2r(g: Graph, z: ComplexPair, dim: Sequence[int], normalization: int, last_d
 
 
 def _norm_of(normalization: int, inverse: bool) -> str:
-    """The name of what a primitive divides by: nothing, the root of the size, or the size."""
+    """Return the name of the norm that a primitive divides by: nothing, the root of the size, or the size."""
     return ("forward" if inverse else "backward", "ortho", "backward" if inverse else "forward")[normalization]

@@ -1,4 +1,4 @@
-"""Fourier transforms of the frames of a signal, there and back, as convolutions with the rows of the transform."""
+"""Short-time Fourier transforms and their inverse, as convolutions with the rows of the transform."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .complex_parts import view_as_real
 
 
 def _window(g: Graph, window: Any, n_fft: int, win_length: int | None) -> Tensor | None:
-    """The window in the middle of as many elements as a frame has; None where it is 1 everywhere."""
+    """Return the window centred in a frame; None if it is 1 everywhere."""
     if isinstance(window, ComplexPair):
         raise Untranslated("a complex window is not supported")
     shorter = n_fft if win_length is None else win_length
@@ -31,7 +31,7 @@ def _window(g: Graph, window: Any, n_fft: int, win_length: int | None) -> Tensor
 
 
 def _waves(n_fft: int, bins: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """cos and sin of 2π·f·t/n, (bins, n_fft), float64."""
+    """Return cos and sin of 2π·f·t/n, (bins, n_fft), float64."""
     angles = torch.outer(torch.arange(bins), torch.arange(n_fft)).remainder(n_fft).double() * (2 * math.pi / n_fft)
     return angles.cos(), angles.sin()
 
@@ -49,7 +49,7 @@ def stft(
     return_complex: bool | None = None,
     align_to_window: bool | None = None,
 ) -> Any:
-    """stft(x, n_fft, hop, win, window, …) → Conv, whose kernels are the waves times the window."""
+    """stft(x, n_fft, hop, win, window, …) → Conv with kernels of waves times the window."""
     if isinstance(x, ComplexPair) or align_to_window:
         raise Untranslated("complex input and align_to_window are not supported")
     bins = n_fft // 2 + 1 if onesided is not False else n_fft
@@ -80,12 +80,12 @@ def istft(
     length: Size | None = None,
     return_complex: bool = False,
 ) -> Tensor:
-    """istft(z, n_fft, hop, win, window, …) → ConvTranspose, over that of the squared window: what frames overlap."""
+    """istft(z, n_fft, hop, win, window, …) → ConvTranspose, divided by the ConvTranspose of the squared window."""
     if return_complex:
         raise Untranslated("return_complex=True is not supported")
     hop, dtype = hop_length or n_fft // 4, z.real.dtype
     waves, squared = _waves_back(g, n_fft, _window(g, window, n_fft, win_length), dtype)
-    if z.sizes[-2] != n_fft // 2 + 1:  # torch takes half of both sides, too
+    if z.sizes[-2] != n_fft // 2 + 1:  # torch also uses only half of a two-sided transform
         z = z.map(lambda part: g.set_sizes(g.Slice(part, [0], [n_fft // 2 + 1], [-2]), z.sizes))
     both = g.Concat(z.real, z.imag, axis=-2)  # (…, 2·bins, frames)
     both = both if z.rank == 3 else g.Unsqueeze(both, [0])
@@ -100,11 +100,11 @@ def istft(
 
 
 def _waves_back(g: Graph, n_fft: int, window: Tensor | None, dtype: Any) -> tuple[Tensor, Tensor]:
-    """The kernels that make a frame of its frequencies, times the window, (2·bins, 1, n_fft), and the squared window, (1, 1, n_fft)."""
+    """Return the kernels of the inverse transform times the window, (2·bins, 1, n_fft), and the squared window, (1, 1, n_fft)."""
     bins = n_fft // 2 + 1
     cos, sin = _waves(n_fft, bins)
     twice = torch.ones(bins, 1, dtype=torch.float64)
-    twice[1 : n_fft - bins + 1] = 2  # whose mirror image is not among them
+    twice[1 : n_fft - bins + 1] = 2  # the mirror images of these are missing
     waves = g.const((torch.cat([cos * twice, -sin * twice]) / n_fft)[:, None], dtype)
     if window is None:
         return waves, g.const(torch.ones(1, 1, n_fft), dtype)
@@ -113,7 +113,7 @@ def _waves_back(g: Graph, n_fft: int, window: Tensor | None, dtype: Any) -> tupl
 
 
 def _filled_up(g: Graph, x: Tensor, frames: Size, start: int, n_fft: int, hop: int, samples: Size) -> Tensor:
-    """The samples with zeros behind them where more were asked for than the frames give; nothing where they give enough."""
+    """Return the samples, padded with zeros if more were requested than the frames contain."""
     there = (frames - 1) * hop + n_fft - start
     if isinstance(there, int) and isinstance(samples, int) and there >= samples:
         return x

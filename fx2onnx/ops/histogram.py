@@ -1,4 +1,4 @@
-"""Histograms with their edges: how many elements, or how much weight, lies between each two. Not here: histc (search.py)."""
+"""Histograms with their edges: the number or weight of the elements in each bin. histc is in search.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .shape import END
 def histogram(
     g: Graph, x: Tensor, bins: int = 100, *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
 ) -> list[Tensor]:
-    """histogram(x, bins, range?, weight?, density) → the edges by linspace, comparisons with each, ScatterElements that adds."""
+    """histogram(x, bins, range?, weight?, density) → the edges by linspace, a comparison with each edge, ScatterElements(add)."""
     rows = _rows(g, x, 1)
     edges = _edges(g, rows, [bins], range)
     return [_count_bins(g, rows, edges, weight, density), edges[0]]
@@ -29,7 +29,7 @@ def histogram(
 
 @translates(aten.histogram.bins_tensor)
 def histogram_of_edges(g: Graph, x: Tensor, bins: Tensor, *, weight: Tensor | None = None, density: bool = False) -> list[Tensor]:
-    """histogram(x, edges, weight?, density) → comparisons with each edge, ScatterElements that adds."""
+    """histogram(x, edges, weight?, density) → a comparison with each edge, ScatterElements(add)."""
     return [_count_bins(g, _rows(g, x, 1), [bins], weight, density), bins]
 
 
@@ -37,7 +37,7 @@ def histogram_of_edges(g: Graph, x: Tensor, bins: Tensor, *, weight: Tensor | No
 def histogramdd_edges(
     g: Graph, x: Tensor, bins: Sequence[int], *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
 ) -> list[Tensor]:
-    """_histogramdd_bin_edges(x, bins, range?) → linspace from the least to the greatest of each column."""
+    """_histogramdd_bin_edges(x, bins, range?) → linspace from the minimum to the maximum of each column."""
     return _edges(g, _rows(g, x, x.sizes[-1]), bins, range)
 
 
@@ -45,25 +45,25 @@ def histogramdd_edges(
 def histogramdd_of_counts(
     g: Graph, x: Tensor, bins: Sequence[int], *, range: Sequence[float] | None = None, weight: Tensor | None = None, density: bool = False
 ) -> Tensor:
-    """_histogramdd_from_bin_cts(x, bins, range?, weight?, density) → as histogram, of all columns together."""
+    """_histogramdd_from_bin_cts(x, bins, range?, weight?, density) → as histogram, over all columns together."""
     rows = _rows(g, x, x.sizes[-1])
     return _count_bins(g, rows, _edges(g, rows, bins, range), weight, density)
 
 
 @translates(aten._histogramdd_from_bin_tensors.default)
 def histogramdd_of_edges(g: Graph, x: Tensor, bins: Sequence[Tensor], *, weight: Tensor | None = None, density: bool = False) -> Tensor:
-    """_histogramdd_from_bin_tensors(x, edges, weight?, density) → as histogram, of all columns together."""
+    """_histogramdd_from_bin_tensors(x, edges, weight?, density) → as histogram, over all columns together."""
     return _count_bins(g, _rows(g, x, x.sizes[-1]), bins, weight, density)
 
 
 def _rows(g: Graph, x: Tensor, columns: Size) -> Tensor:
-    """The elements as points of so many coordinates, (points, columns)."""
+    """Return the elements as points with so many coordinates, (points, columns)."""
     points = numel(x.sizes) if columns == 1 else numel(x.sizes[:-1])
     return g.set_sizes(g.reshape_to(x, (points, columns)), (points, columns))
 
 
 def _edges(g: Graph, x: Tensor, bins: Sequence[int], range: Sequence[float] | None) -> list[Tensor]:
-    """The edges of each column, as many as bins and one more, between the range or the least and the greatest element."""
+    """Return the edges of each column, one more than bins, between the bounds of the range or the minimum and maximum."""
     made = []
     for column, count in enumerate(bins):
         if range is None:
@@ -77,7 +77,7 @@ def _edges(g: Graph, x: Tensor, bins: Sequence[int], range: Sequence[float] | No
 
 
 def _ends(g: Graph, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The least and the greatest element, 0 and 1 of none."""
+    """Return the minimum and maximum, or 0 and 1 for an empty tensor."""
     least, most = (
         g.op(kind, g.Concat(x, g.const([beyond], x.dtype), axis=0), keepdims=0)
         for kind, beyond in (("ReduceMin", math.inf), ("ReduceMax", -math.inf))
@@ -102,7 +102,7 @@ def _count_bins(g: Graph, x: Tensor, edges: Sequence[Tensor], weight: Tensor | N
 
 
 def _bin_of(g: Graph, x: Tensor, edges: Tensor) -> tuple[Tensor, Tensor]:
-    """The number of the bin that each element is in, the last one with its upper edge, and whether it is in any."""
+    """Return the bin of each element, where the last bin includes its upper edge, and whether the element is in any bin."""
     reached = g.GreaterOrEqual(g.Unsqueeze(x, [1]), g.Unsqueeze(edges, [0]))
     number = g.Sub(g.ReduceSum(g.cast(reached, INT64), [1], keepdims=0), 1)
     last = g.Squeeze(g.Slice(edges, [-1], [END], [0]), [0])

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions, in float64: a power series or a continued fraction, whichever converges, each in a Loop."""
+"""The incomplete gamma functions in float64, by a power series or a continued fraction in a Loop, depending on which converges."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..translate.registry import translates
 from .pointwise import where
 from .special import log_gamma
 
-ENOUGH = 1e-16  # of the sum: a smaller term changes nothing
-TURNS = 10_000  # the number of terms grows with the root of a; these do up to 10⁶
-TINY = 1e-300  # what stands for 0 in a denominator
+ENOUGH = 1e-16  # of the sum: smaller terms are ignored
+TURNS = 10_000  # the number of terms grows with √a; these are enough for a up to 10⁶
+TINY = 1e-300  # replaces 0 in a denominator
 
 
 @translates(aten.igamma.default, aten.special_gammainc.default, aten.igamma_.default)
 def igamma(g: Graph, a: Tensor, x: Tensor) -> Tensor:
-    """igamma(a, x) = γ(a, x) / Γ(a) → a Loop of the series where x < a + 1, else 1 less a Loop of the continued fraction."""
+    """igamma(a, x) = γ(a, x) / Γ(a) → a Loop for the series if x < a + 1, else 1 − a Loop for the continued fraction."""
     return _parts(g, a, x)[0]
 
 
 @translates(aten.igammac.default, aten.special_gammaincc.default, aten.igammac_.default)
 def igammac(g: Graph, a: Tensor, x: Tensor) -> Tensor:
-    """igammac(a, x) = Γ(a, x) / Γ(a) → 1 less a Loop of the series where x < a + 1, else a Loop of the continued fraction."""
+    """igammac(a, x) = Γ(a, x) / Γ(a) → 1 − a Loop for the series if x < a + 1, else a Loop for the continued fraction."""
     return _parts(g, a, x)[1]
 
 
 def _parts(g: Graph, a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the lower and the upper function, which make 1 together."""
+    """Return the lower and the upper function, whose sum is 1."""
     a, x = (g.Expand(g.cast(value, DOUBLE), list(g.sizes)) for value in (a, x))
     regular = g.And(g.And(g.Greater(a, 0), g.Greater(x, 0)), g.Not(g.Or(g.IsInf(a), g.IsInf(x))))
     near = g.Less(x, g.Add(a, 1))
@@ -45,7 +45,7 @@ def _parts(g: Graph, a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _handle_ends(g: Graph, a: Tensor, x: Tensor, value: Tensor, beyond: int) -> Tensor:
-    """Return what a function is at the ends of its domain, where it is `beyond` for an infinite x, and NaN outside."""
+    """Return a function with its values at the ends of its domain, where `beyond` is that for infinite x, and NaN outside."""
     value = where(g, g.IsNaN(g.Add(a, x)), torch.nan, value)
     value = where(g, g.IsInf(x), beyond, value)
     value = where(g, g.IsInf(a), where(g, g.IsInf(x), torch.nan, g.const(1 - beyond, DOUBLE)), value)
@@ -55,12 +55,12 @@ def _handle_ends(g: Graph, a: Tensor, x: Tensor, value: Tensor, beyond: int) -> 
 
 
 def _factor(g: Graph, a: Tensor, x: Tensor) -> Tensor:
-    """x^a · e^-x / Γ(a)."""
+    """Return x^a · e^-x / Γ(a)."""
     return g.Exp(g.Sub(g.Sub(g.Mul(a, g.Log(x)), x), log_gamma(g, a)))
 
 
 def _series(g: Graph, a: Tensor, x: Tensor) -> Tensor:
-    """1/a + x/(a(a + 1)) + x²/(a(a + 1)(a + 2)) + …"""
+    """Return 1/a + x/(a(a + 1)) + x²/(a(a + 1)(a + 2)) + …"""
 
     def step(t: Graph, turn: Tensor, term: Tensor, total: Tensor) -> list[Tensor]:
         below = t.Add(a, t.Add(t.cast(turn, DOUBLE), 1))
@@ -73,7 +73,7 @@ def _series(g: Graph, a: Tensor, x: Tensor) -> Tensor:
 
 
 def _fraction(g: Graph, a: Tensor, x: Tensor) -> Tensor:
-    """1/(x + 1 - a - 1(1 - a)/(x + 3 - a - 2(2 - a)/(x + 5 - a - …))), by Lentz's method."""
+    """Return 1/(x + 1 - a - 1(1 - a)/(x + 3 - a - 2(2 - a)/(x + 5 - a - …))) by Lentz's method."""
 
     def step(t: Graph, turn: Tensor, c: Tensor, d: Tensor, value: Tensor) -> list[Tensor]:
         i = t.Add(t.cast(turn, DOUBLE), 1)
@@ -94,5 +94,5 @@ def _not_zero(g: Graph, x: Tensor) -> Tensor:
 
 
 def _any(g: Graph, truth: Tensor) -> Tensor:
-    found = g.ReduceSum(g.Reshape(g.cast(truth, torch.int64), [-1]), [0], keepdims=0)  # 0 of no elements
+    found = g.ReduceSum(g.Reshape(g.cast(truth, torch.int64), [-1]), [0], keepdims=0)  # 0 for an empty tensor
     return g.cast(found, BOOL)

@@ -1,4 +1,4 @@
-"""Reading elements at computed positions: index, gather, masks, embeddings, nonzero. Not here: writing them (scatter.py)."""
+"""Reading elements at computed positions: index, gather, masks, embeddings, nonzero. Writing them is in scatter.py."""
 
 from __future__ import annotations
 
@@ -28,36 +28,36 @@ def numel(sizes: Sequence[Size]) -> Size:
 
 
 def positions(g: Graph, index: Tensor) -> Tensor:
-    """Return an index tensor in a dtype that the operators take."""
+    """Return an index tensor in a dtype that ONNX operators accept."""
     return index if index.dtype in INDEX_TYPES else g.cast(index, INT64)
 
 
 def true_at(g: Graph, x: Tensor) -> Tensor:
-    """Append NonZero: (rank of x, number of elements other than 0), a row of positions for each axis."""
+    """Append NonZero: (rank of x, number of nonzero elements), a row of positions for each axis."""
     return g.NonZero(x if x.dtype in SEEN_BY_NONZERO else g.cast(x, BOOL))
 
 
 def is_mask(index: Tensor | None) -> TypeGuard[Tensor]:
-    """Return whether it says for each position if it is taken; torch takes bytes for booleans here."""
+    """Return whether an index is a mask: torch accepts uint8 as booleans here."""
     return index is not None and index.dtype in (BOOL, UINT8)
 
 
 def sole_mask(x: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, Tensor] | None:
-    """Return the axis and the mask, where one mask is all there is."""
+    """Return the axis and the mask if the only index is a mask."""
     given = [(axis, index) for axis, index in enumerate(indices) if index is not None]
     return given[0] if len(given) == 1 and is_mask(given[0][1]) else None
 
 
 class Positions:
-    """Positions that an index with several tensors takes: for some axes a tensor each, masks turned into such.
+    """The positions of an index with several tensors: one tensor for each indexed axis, with masks converted.
 
-    The result of x[index] is (*shape, *axes without an index); but where the indexed axes are next to each other, `shape` stands in
-    their place, as in NumPy: (*before, *shape, *after). With x (a, b, c, d), x[:, i, j] is (a, *shape, d), and x[i, :, j] (*shape, b, d).
+    The result of x[index] is (*shape, *axes without an index). But if the indexed axes are adjacent, `shape` replaces them, as in NumPy:
+    (*before, *shape, *after). With x (a, b, c, d), x[:, i, j] is (a, *shape, d), and x[i, :, j] is (*shape, b, d).
 
     Attributes:
         axes: the indexed axes of x.
-        tensors: the positions along each of them, int32 or int64, which broadcast to `shape`; those of a mask (number of true,).
-        before: the axes of x that stay in front of `shape`; none where the indexed axes are apart.
+        tensors: the positions along each of them, int32 or int64, which broadcast to `shape`; those of a mask are (number of true,).
+        before: the axes of x before `shape`; empty if the indexed axes are not adjacent.
         rest: all axes of x without an index.
         rank: the number of axes of `shape`.
     """
@@ -79,13 +79,13 @@ class Positions:
         return self.axes == list(range(self.axes[0], self.axes[0] + len(self.axes)))
 
     def shape(self) -> tuple[Size, ...] | None:
-        """Return the sizes that all index tensors are expanded to, where they are known."""
+        """Return the sizes that all index tensors are broadcast to, if they are known."""
         return None if any(map(_comes_of_mask, self.tensors)) else broadcast_sizes(self.tensors)
 
     def matrix(self, g: Graph) -> Tensor:
-        """Return the positions as GatherND and ScatterND take them: (*shape, indexed axes), those of one element along the last axis.
+        """Return the positions for GatherND and ScatterND: (*shape, indexed axes), with the positions of one element along the last axis.
 
-        Each Where sets one column and broadcasts the tensors, so that no node has to compute `shape`.
+        Each Where sets one column and broadcasts the tensors, so that no node computes `shape`.
         """
         columns = [g.Unsqueeze(g.cast(tensor, INT64), [-1]) for tensor in self.tensors]
         matrix = columns[0]
@@ -94,7 +94,7 @@ class Positions:
         return matrix
 
     def whole_axes(self, x: Tensor) -> list[int] | None:
-        """Return the axis of `shape` along which each tensor counts through its whole axis of x; None unless each has one to itself."""
+        """Return the axis of `shape` along which each tensor is a range over its axis of x; None unless these are distinct axes."""
         columns = []
         for axis, tensor in zip(self.axes, self.tensors, strict=True):
             counts = counted_along(tensor)
@@ -104,13 +104,13 @@ class Positions:
         return columns if len({*columns}) == len(columns) else None
 
     def result_order(self) -> list[int]:
-        """Return how the axes of the result lie in (`shape`, axes without an index): axes before an index in the middle come first."""
+        """Return the order of the axes (`shape`, axes without an index) in the result: `before` comes first."""
         n, b = self.rank, len(self.before)
         return [*range(n, n + b), *range(n), *range(n + b, n + len(self.rest))]
 
 
 def _rows(g: Graph, mask: Tensor, axis: int) -> list[Tensor]:
-    """Return the positions along each axis at which a mask is true: for each a vector (number of true,)."""
+    """Return the positions at which a mask is true, a vector (number of true,) for each axis."""
     found, count = true_at(g, mask), sympy.Symbol(f"true in {mask.name}")
     return [g.set_sizes(g.Gather(found, g.const(i, INT64), axis=0), (count,)) for i in range(mask.rank)]
 
@@ -120,7 +120,7 @@ def _comes_of_mask(index: Tensor) -> bool:
 
 
 def counted_along(index: ir.Value | None) -> list[bool]:
-    """Return for each axis whether the positions are 0, 1, 2, … along it, as Range and Unsqueeze made them; nothing of other tensors."""
+    """Return for each axis whether the positions are 0, 1, 2, … along it, by Range and Unsqueeze; an empty list for other tensors."""
     if (made := producer_of(index, "Range")) is not None:
         return [True] if number(made.inputs[0]) == 0 and number(made.inputs[2]) == 1 else []
     made = producer_of(index, "Unsqueeze")
@@ -133,7 +133,7 @@ def counted_along(index: ir.Value | None) -> list[bool]:
 
 
 def broadcast_sizes(tensors: Sequence[Tensor]) -> tuple[Size, ...]:
-    """Return the sizes that these tensors are expanded to when they meet."""
+    """Return the sizes that these tensors broadcast to."""
     rank = max(tensor.rank for tensor in tensors)
     aligned = [(1,) * (rank - tensor.rank) + tuple(tensor.sizes) for tensor in tensors]
     return tuple(next((size for size in column if size != 1), 1) for column in zip(*aligned, strict=True))
@@ -143,7 +143,7 @@ def broadcast_sizes(tensors: Sequence[Tensor]) -> tuple[Size, ...]:
 def index(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     """index(x, indices) → Compress for one mask, Gather for one tensor, else GatherND of the indexed axes, moved to the front.
 
-    Positions 0, 1, … of whole axes, as a mask is written by its rows and columns, only move them: Transpose and Unsqueeze.
+    Positions 0, 1, … over whole axes, such as the rows and columns of a mask, become Transpose and Unsqueeze.
     """
     if mask := sole_mask(x, indices):
         return _compress(g, x, *mask)
@@ -157,7 +157,7 @@ def index(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
 
 
 def _laid_out(g: Graph, x: Tensor, at: Positions, columns: Sequence[int]) -> Tensor:
-    """Append Transpose and Unsqueeze, which put each indexed axis of x at the axis of `shape` along which its positions count."""
+    """Append Transpose and Unsqueeze that move each indexed axis of x to the axis of `shape` along which its positions count."""
     n = len(at.before)
     moved = permute_axes(g, x, [*at.before, *(axis for _, axis in sorted(zip(columns, at.axes, strict=True))), *at.rest[n:]])
     added = [n + i for i in range(at.rank) if i not in columns]
@@ -165,7 +165,7 @@ def _laid_out(g: Graph, x: Tensor, at: Positions, columns: Sequence[int]) -> Ten
 
 
 def _compress(g: Graph, x: Tensor, axis: int, mask: Tensor) -> Tensor:
-    """Append Compress along the axes from `axis` on that the mask spans, made one: (…, number of true, …)."""
+    """Append Compress along the axes from `axis` on that the mask covers, merged into one: (…, number of true, …)."""
     mask, spanned = g.set_sizes(g.cast(mask, BOOL), mask.sizes), numel(mask.sizes)
     flat = g.reshape_to(mask, (spanned,))
     if mask.rank == x.rank > 0:
@@ -192,14 +192,14 @@ def index_select(g: Graph, x: Tensor, dim: int, index: Tensor) -> Tensor:
 
 
 def ensure_axis(g: Graph, x: Tensor) -> Tensor:
-    """Return the tensor, with one axis where it has none."""
+    """Return the tensor with at least one axis."""
     return x if x.rank else g.set_sizes(g.Unsqueeze(x, [0]), (1,))
 
 
 @translates(aten.gather.default)
 def gather(g: Graph, x: Tensor, dim: int, index: Tensor, sparse_grad: bool = False) -> Tensor:
     """gather(x, dim, index) → GatherElements."""
-    # x and index have equally many axes; the result has the sizes of index
+    # x and index have the same number of axes; the result has the sizes of index
     if 0 in index.sizes:
         return make_full(g, g.sizes, 0, x.dtype)
     made = g.GatherElements(ensure_axis(g, x), positions(g, ensure_axis(g, index)), axis=dim)
@@ -208,7 +208,7 @@ def gather(g: Graph, x: Tensor, dim: int, index: Tensor, sparse_grad: bool = Fal
 
 @translates(aten.take_along_dim.default)
 def take_along_dim(g: Graph, x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """take_along_dim(x, indices, dim) → GatherElements, of both expanded along the other axes."""
+    """take_along_dim(x, indices, dim) → GatherElements, with both expanded along the other axes."""
     if dim is None:
         return g.Gather(g.reshape_to(x, (numel(x.sizes),)), g.reshape_to(positions(g, indices), (numel(indices.sizes),)), axis=0)
     axis = dim % x.rank
@@ -219,7 +219,7 @@ def take_along_dim(g: Graph, x: Tensor, indices: Tensor, dim: int | None = None)
 
 @translates(aten.take.default)
 def take(g: Graph, x: Tensor, index: Tensor) -> Tensor:
-    """take(x, index) → Gather of all elements in their order."""
+    """take(x, index) → Gather from the flattened tensor."""
     return g.Gather(g.reshape_to(x, (numel(x.sizes),)), positions(g, index), axis=0)
 
 
@@ -227,7 +227,7 @@ def take(g: Graph, x: Tensor, index: Tensor) -> Tensor:
 def embedding(
     g: Graph, weight: Tensor, indices: Tensor, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    """embedding(weight, indices) → Gather. The padding index matters to gradients only."""
+    """embedding(weight, indices) → Gather. The padding index affects only gradients."""
     # weight: (words, width), indices: (…), the result: (…, width)
     return g.Gather(weight, positions(g, indices))
 
@@ -235,7 +235,7 @@ def embedding(
 @translates(aten.nonzero.default, aten.argwhere.default)
 def nonzero(g: Graph, x: Tensor) -> Tensor:
     """nonzero(x) → NonZero and Transpose."""
-    # the result is (number other than 0, axes of x)
+    # the result is (number of nonzero elements, axes of x)
     if x.rank == 0:
         return g.Slice(g.Transpose(true_at(g, ensure_axis(g, x)), perm=[1, 0]), [0], [0], [1])
     return g.Transpose(true_at(g, x), perm=[1, 0])
@@ -251,7 +251,7 @@ def nonzero_by_axis(g: Graph, x: Tensor) -> list[Tensor]:
 
 @translates(aten.nonzero_static.default)
 def nonzero_static(g: Graph, x: Tensor, size: Size, fill_value: int = -1) -> Tensor:
-    """nonzero_static(x, size, fill_value) → NonZero and Transpose, with rows of the fill value after, cut to the size."""
+    """nonzero_static(x, size, fill_value) → NonZero and Transpose, followed by rows of the fill value, cut to the size."""
     found = nonzero(g, x)
     rest = make_full(g, [size, x.rank], fill_value, INT64)
     return g.Slice(g.Concat(found, rest, axis=0), [0], [size], [0])
@@ -268,5 +268,5 @@ def diff(g: Graph, x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None 
 
 
 def restore_axes(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
-    """Return the tensor with its axes back from this order."""
+    """Return the tensor with its axes restored from this order."""
     return permute_axes(g, x, inverse(order))

@@ -1,4 +1,4 @@
-"""Eigenvalues of symmetric matrices, singular values, and what follows from them."""
+"""Eigenvalues of symmetric matrices, singular values, and functions of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .linalg_qr import orthogonal, reflections
 
 @translates(aten.linalg_eigh.default)
 def eigh(g: Graph, x: Tensor, UPLO: str = "L") -> list[Tensor]:
-    """linalg_eigh(A, UPLO) → the function `eigh`: Jacobi's rotations in two Loops."""
+    """linalg_eigh(A, UPLO) → the function `eigh`: Jacobi rotations in two Loops."""
     values, vectors = call_local_function(
         g, "eigh", routines.eigh, flat(g, _double(g, transpose_matrices(g, x) if UPLO.upper() == "U" else x))
     )
@@ -24,13 +24,13 @@ def eigh(g: Graph, x: Tensor, UPLO: str = "L") -> list[Tensor]:
 
 
 def _double(g: Graph, x: Tensor) -> Tensor:
-    """In float64, since some thousand rotations of float32 leave 1e-3 at 64 columns."""
+    """Return matrices in float64, because thousands of rotations in float32 have an error of 1e-3 at 64 columns."""
     return g.set_sizes(g.cast(x, DOUBLE), x.sizes)
 
 
 @translates(aten.linalg_svd.default)
 def svd(g: Graph, x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> list[Tensor]:
-    """linalg_svd(A, full_matrices) → the function `svd`, Jacobi's rotations in two Loops; U by `geqrf` and `reflected`."""
+    """linalg_svd(A, full_matrices) → the function `svd`: Jacobi rotations in two Loops; U by `geqrf` and `reflected`."""
     *batch, m, n = x.sizes
     if not (isinstance(m, int) and isinstance(n, int)) and m != n:
         raise Untranslated("it is unknown which of two dynamic dimensions is larger: make them constant, or give them the same name")
@@ -45,7 +45,7 @@ def svd(g: Graph, x: Tensor, full_matrices: bool = True, *, driver: str | None =
 
 @translates(aten.svd.default)
 def svd_with_v(g: Graph, x: Tensor, some: bool = True, compute_uv: bool = True) -> list[Tensor]:
-    """svd(A, some) → linalg_svd, and the transpose of its last result; without vectors, zeros in their place."""
+    """svd(A, some) → linalg_svd, with its last result transposed; without vectors, zeros instead."""
     left, values, right = svd(g, x, full_matrices=not some or not compute_uv)
     if compute_uv:
         return [left, values, transpose_matrices(g, right)]
@@ -53,9 +53,9 @@ def svd_with_v(g: Graph, x: Tensor, some: bool = True, compute_uv: bool = True) 
 
 
 def _tall(g: Graph, x: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
-    """U (b, m, m or n), S (b, n) and V (b, n, n) of matrices (b, m, n) that are not wide.
+    """Return U (b, m, m or n), S (b, n) and V (b, n, n) of matrices (b, m, n) that are not wide.
 
-    U is Q of a QR of U·S, whose R is diagonal: it is orthogonal also where a singular value is 0.
+    U is Q of a QR of U·S, whose R is diagonal, so it is orthogonal even if a singular value is 0.
     """
     b, m, n = x.sizes
     columns, values, right = call_local_function(g, "svd", routines.svd, x)
@@ -68,7 +68,7 @@ def _tall(g: Graph, x: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def singular_values(g: Graph, x: Tensor) -> Tensor:
-    """Return the singular values (…, min(m, n)) of matrices (…, m, n) in float64, descending; either axis may move."""
+    """Return the singular values (…, min(m, n)) of matrices (…, m, n) in float64, descending; both axes may be dynamic."""
     *batch, m, n = x.sizes
     values = call_local_function(g, "svd", routines.svd, flat(g, _double(g, x)))[1]
     count = shortest(m, n)
@@ -77,7 +77,7 @@ def singular_values(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.linalg_cond.default)
 def cond(g: Graph, x: Tensor, p: float | None = None) -> Tensor:
-    """linalg_cond(A, p) → the largest singular value by the smallest, for p of None and 2, or the other way round for −2."""
+    """linalg_cond(A, p) → the largest singular value divided by the smallest, if p is None or 2, or the inverse if p is −2."""
     if p not in (None, 2, -2):
         raise Untranslated("only the condition number for the 2-norm is supported (p=None, 2 or -2)")
     values = singular_values(g, x)

@@ -1,4 +1,4 @@
-"""The exponential of matrices."""
+"""The matrix exponential."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ from .linalg.matrices import flat, unflat
 
 @translates(aten.linalg_matrix_exp.default, aten.matrix_exp.default)
 def matrix_exp(g: Graph, x: Tensor) -> Tensor:
-    """matrix_exp(A) → the function `matrix_exp`: products of matrices, and a Loop that squares."""
+    """matrix_exp(A) → the function `matrix_exp`: matrix products, and a Loop that squares."""
     return unflat(g, call_local_function(g, "matrix_exp", routines.matrix_exp, flat(g, x))[0], x.sizes)

@@ -1,4 +1,4 @@
-"""LU with partial pivoting, and what follows from it: determinants, inverses, solutions. Not here: triangular systems alone."""
+"""LU with partial pivoting, determinants, inverses and solutions. Triangular systems are in linalg_triangular.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .linalg.matrices import flat, unflat
 
 
 def factor_lu(g: Graph, x: Tensor) -> list[Tensor]:
-    """Return LU (b, m, n), the pivots from 1 on (b, min(m, n)), the order of rows (b, m) and info (b,) of matrices (b, m, n)."""
+    """Return LU (b, m, n), the one-based pivots (b, min(m, n)), the order of rows (b, m) and info (b,) of matrices (b, m, n)."""
     return call_local_function(g, "lu", routines.lu, x)
 
 
@@ -51,7 +51,7 @@ def _check_pivot(pivot: bool) -> None:
 
 @translates(aten.linalg_lu.default)
 def lu(g: Graph, x: Tensor, pivot: bool = True) -> list[Tensor]:
-    """linalg_lu(A, pivot) → the function `lu`, OneHot of the order of its rows, and both triangles."""
+    """linalg_lu(A, pivot) → the function `lu`, the permutation by Equal, and both triangles."""
     _check_pivot(pivot)
     factors, _, order, _ = factor_lu(g, flat(g, x))
     lower, upper = _triangles(g, factors, x)
@@ -59,7 +59,7 @@ def lu(g: Graph, x: Tensor, pivot: bool = True) -> list[Tensor]:
 
 
 def _triangles(g: Graph, factors: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """L with ones on its diagonal (…, m, k) and U (…, k, n) of what `lu` returns of a tensor of these sizes."""
+    """Return L (…, m, k), with ones on its diagonal, and U (…, k, n) from the factors of matrices with the sizes of `x`."""
     *batch, m, n = x.sizes
     k = shortest(m, n)
     strict = g.Trilu(factors, g.const(-1, INT64), upper=0)
@@ -73,7 +73,7 @@ def _cut(g: Graph, x: Tensor, size: Size, before: Size, axis: int) -> Tensor:
 
 
 def _permutation(g: Graph, order: Tensor, dtype: ir.DataType) -> Tensor:
-    """P (b, m, m), with which A = P L U: ones at (order[i], i)."""
+    """Return P (b, m, m) of A = P L U: ones at (order[i], i)."""
     size = g.Shape(order, start=1, end=2)
     rows = g.Range(g.const(0, INT64), g.Squeeze(size, [0]), g.const(1, INT64))
     return g.cast(g.Equal(g.Unsqueeze(rows, [1]), g.Unsqueeze(order, [1])), dtype)
@@ -97,7 +97,7 @@ def _order(g: Graph, pivots: Tensor, rows: Size) -> Tensor:
 
 @translates(aten.linalg_lu_solve.default)
 def lu_solve(g: Graph, lu: Tensor, pivots: Tensor, b: Tensor, left: bool = True, adjoint: bool = False) -> Tensor:
-    """linalg_lu_solve(LU, pivots, B, left, adjoint) → the rows in their order, and two Loops over columns; the other way round of Aᵀ."""
+    """linalg_lu_solve(LU, pivots, B, left, adjoint) → Gather of the rows, and two Loops over columns; in reverse order for Aᵀ."""
     b, backwards = (b, adjoint) if left else (transpose_matrices(g, b), not adjoint)
     batch = broadcast(_batch(lu), _batch(b))
     factors, right = (flat(g, spread(g, x, batch)) for x in (lu, b))
@@ -115,14 +115,14 @@ def transpose_matrices(g: Graph, x: Tensor) -> Tensor:
 
 
 def broadcast(*batches: Sequence[Size]) -> tuple[Size, ...]:
-    """Return the sizes that all of these broadcast to."""
+    """Return the sizes that these batch sizes broadcast to."""
     rank = max(map(len, batches))
     padded = [[1] * (rank - len(batch)) + list(batch) for batch in batches]
     return tuple(next((size for size in sizes if size != 1), 1) for sizes in zip(*padded, strict=True))
 
 
 def spread(g: Graph, x: Tensor, batch: Sequence[Size], rank: int = 2) -> Tensor:
-    """Return the same matrices (or, of rank 1, vectors) in each place of these batch axes."""
+    """Return the matrices (or vectors, for rank 1) expanded to these batch axes."""
     wanted = (*batch, *x.sizes[x.rank - rank :])
     return x if tuple(x.sizes) == wanted else g.set_sizes(g.Expand(x, list(wanted)), wanted)
 
@@ -138,14 +138,14 @@ def inv_ex(g: Graph, x: Tensor, check_errors: bool = False) -> list[Tensor]:
 
 
 def repeated_identity(g: Graph, matrices: Tensor) -> Tensor:
-    """Return the identity matrix for each of some square matrices (b, n, n)."""
+    """Return an identity matrix for each square matrix (b, n, n)."""
     one = identity(g, matrices.sizes[-2], matrices.sizes[-1], matrices.dtype)
     return g.set_sizes(g.Expand(one, list(matrices.sizes)), matrices.sizes)
 
 
 @translates(aten._linalg_solve_ex.default)
 def solve_ex(g: Graph, a: Tensor, b: Tensor, left: bool = True, check_errors: bool = False) -> list[Tensor]:
-    """_linalg_solve_ex(A, B, left, check_errors) → the functions `lu` and `lu_solve`; the factors are those of A."""
+    """_linalg_solve_ex(A, B, left, check_errors) → the functions `lu` and `lu_solve`; the returned factors are of A."""
     vector = _is_vector(a, b)
     right = g.set_sizes(g.Unsqueeze(b, [-1]), (*b.sizes, 1)) if vector else b
     batch = broadcast(_batch(a), _batch(right))
@@ -163,13 +163,13 @@ def solve_ex(g: Graph, a: Tensor, b: Tensor, left: bool = True, check_errors: bo
 
 
 def _is_vector(a: Tensor, b: Tensor) -> bool:
-    """Whether torch takes `b` for vectors: it has one axis, or those of `a` but the last."""
+    """Return whether torch treats `b` as vectors: it has one axis, or the sizes of `a` without the last one."""
     return b.rank == 1 or (a.rank - 1 == b.rank and tuple(b.sizes) == tuple(a.sizes[:-1]))
 
 
 @translates(aten.det.default, aten.linalg_det.default)
 def det(g: Graph, x: Tensor) -> Tensor:
-    """det(x) → Det, which ONNX Runtime has in float32 only; in float64 from the function `lu`."""
+    """det(x) → Det, which ONNX Runtime supports only in float32; in float64 the function `lu`."""
     return unflat(g, _sign_and_product(g, factor_lu(g, flat(g, x)))[1], _batch(x)) if x.dtype == DOUBLE else g.Det(x)
 
 
@@ -182,7 +182,7 @@ def det_and_factors(g: Graph, x: Tensor) -> list[Tensor]:
 
 
 def _sign_and_product(g: Graph, made: Sequence[Tensor]) -> list[Tensor]:
-    """The sign of the swaps, the determinant, its sign and the logarithm of its absolute value, (b,) each."""
+    """Return the sign of the swaps, the determinant, its sign and the logarithm of its absolute value, (b,) each."""
     return call_local_function(g, "determinant", routines.determinant, made[0], made[1])
 
 
@@ -197,6 +197,6 @@ def slogdet(g: Graph, x: Tensor) -> list[Tensor]:
 
 @translates(aten.logdet.default)
 def logdet(g: Graph, x: Tensor) -> Tensor:
-    """logdet(A) → the function `lu`, and the sum of the logarithms of its diagonal; NaN where the determinant is negative."""
+    """logdet(A) → the function `lu`, and the sum of the logarithms of its diagonal; NaN if the determinant is negative."""
     _, _, sign, log = _sign_and_product(g, factor_lu(g, flat(g, x)))
     return unflat(g, g.Where(g.Less(sign, 0), g.scalar(float("nan"), x.dtype), log), _batch(x))

@@ -1,4 +1,4 @@
-"""Pseudo-inverses and ranks of matrices, by their singular values above a tolerance."""
+"""Pseudo-inverses and ranks of matrices, from their singular values above a tolerance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .linalg_lu import transpose_matrices
 def pinv(
     g: Graph, x: Tensor, rcond: float | None = None, hermitian: bool = False, *, atol: float | Tensor | None = None, rtol: Any = None
 ) -> Tensor:
-    """linalg_pinv(A, atol?, rtol?) → V·S⁺·Uᵀ of the function `svd`, with Where(S > tolerance, 1/S, 0) for S⁺."""
+    """linalg_pinv(A, atol?, rtol?) → V·S⁺·Uᵀ from the function `svd`, with Where(S > tolerance, 1/S, 0) for S⁺."""
     x = _whole(g, x, hermitian)
     u, s, vh = svd(g, x, full_matrices=False)
     held = g.Greater(s, _tolerance(g, x, s, atol, rcond if rtol is None else rtol))
@@ -31,15 +31,15 @@ def pinv(
 def matrix_rank(
     g: Graph, x: Tensor, tol: float | None = None, hermitian: bool = False, *, atol: float | Tensor | None = None, rtol: Any = None
 ) -> Tensor:
-    """linalg_matrix_rank(A, atol?, rtol?) → how many singular values are above the tolerance: the function `svd`, Greater, ReduceSum."""
+    """linalg_matrix_rank(A, atol?, rtol?) → the number of singular values above the tolerance: the function `svd`, Greater, ReduceSum."""
     x = _whole(g, x, hermitian)
     s = singular_values(g, x)
     above = g.Greater(s, _tolerance(g, x, s, tol if atol is None else atol, 0.0 if tol is not None else rtol))
-    return g.ReduceSum(g.cast(above, INT64), [len(x.sizes) - 2], keepdims=0)  # of none ONNX Runtime is wrong along axis −1
+    return g.ReduceSum(g.cast(above, INT64), [len(x.sizes) - 2], keepdims=0)  # ONNX Runtime keeps an empty axis −1
 
 
 def _whole(g: Graph, x: Tensor, hermitian: bool) -> Tensor:
-    """The matrix; of a symmetric one torch reads the lower triangle alone."""
+    """Return the matrix; of a symmetric one torch reads only the lower triangle."""
     if not hermitian:
         return x
     lower, below = (g.Trilu(x, g.const(k, INT64), upper=0) for k in (0, -1))
@@ -47,7 +47,7 @@ def _whole(g: Graph, x: Tensor, hermitian: bool) -> Tensor:
 
 
 def _tolerance(g: Graph, x: Tensor, s: Tensor, atol: float | Tensor | None, rtol: float | Tensor | None) -> Tensor:
-    """max(atol, rtol · the largest of S), by default with rtol = max(m, n) · ε of x where there is no atol."""
+    """Return max(atol, rtol · max(S)); the default without atol is rtol = max(m, n) · ε of x."""
     largest = g.Slice(s, [0], [1], [-1])
     absolute = _each(g, 0.0 if atol is None else atol)
     by_default = g.Mul(_epsilon(g, x), largest)
@@ -57,7 +57,7 @@ def _tolerance(g: Graph, x: Tensor, s: Tensor, atol: float | Tensor | None, rtol
 
 
 def _each(g: Graph, tolerance: float | Tensor) -> Tensor:
-    """A tolerance for all, or one for each matrix, over the singular values."""
+    """Return a tolerance that broadcasts with the singular values: a number, or one for each matrix."""
     if not isinstance(tolerance, Tensor):
         return g.scalar(tolerance, DOUBLE)
     return g.Unsqueeze(g.cast(tolerance, DOUBLE), [-1])

@@ -1,4 +1,4 @@
-"""QR by Householder's reflections, and products with them."""
+"""QR by Householder reflections, and products with Q."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def orthogonal(g: Graph, vectors: Tensor, taus: Tensor, columns: Size) -> Tensor
 
 @translates(aten.linalg_qr.default)
 def qr(g: Graph, x: Tensor, mode: str = "reduced") -> list[Tensor]:
-    """linalg_qr(A, mode) → the functions `geqrf` and `reflected`: a Loop over columns each."""
+    """linalg_qr(A, mode) → the functions `geqrf` and `reflected`, with a Loop over columns each."""
     if mode not in ("reduced", "complete", "r"):
         raise Untranslated(f"mode={mode!r} is not supported")
     *batch, m, n = x.sizes
@@ -56,7 +56,7 @@ def householder_product(g: Graph, vectors: Tensor, taus: Tensor) -> Tensor:
 
 @translates(aten.ormqr.default)
 def ormqr(g: Graph, vectors: Tensor, taus: Tensor, other: Tensor, left: bool = True, transpose: bool = False) -> Tensor:
-    """ormqr(V, tau, C, left, transpose) → the function `reflected`, or `reflected_back` for Qᵀ; from the right with Cᵀ."""
+    """ormqr(V, tau, C, left, transpose) → the function `reflected`, or `reflected_back` for Qᵀ; Cᵀ if Q is on the right."""
     c, back = (other, transpose) if left else (transpose_matrices(g, other), not transpose)
     routine = routines.reflected_back if back else routines.reflected
     made = call_local_function(g, routine.__name__, routine, flat(g, vectors), flat(g, taus, 1), flat(g, c))[0]

@@ -1,4 +1,4 @@
-"""Cholesky's factor, and systems with triangular matrices. Not here: LU (linalg_lu.py)."""
+"""Cholesky factors, and systems with triangular matrices. LU is in linalg_lu.py."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOLVERS = {
 
 
 def solve_triangle(g: Graph, a: Tensor, b: Tensor, upper: bool, unit: bool = False) -> Tensor:
-    """Return the solution of systems with one triangle of `a` (…, n, n), whose batch axes are broadcast."""
+    """Return the solution of systems with one triangle of `a` (…, n, n), with broadcast batch axes."""
     batch = broadcast(a.sizes[:-2], b.sizes[:-2])
     right = spread(g, b, batch)
     routine = SOLVERS[upper, unit]
@@ -29,7 +29,7 @@ def solve_triangle(g: Graph, a: Tensor, b: Tensor, upper: bool, unit: bool = Fal
 
 @translates(aten.linalg_solve_triangular.default)
 def solve_triangular(g: Graph, a: Tensor, b: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Tensor:
-    """linalg_solve_triangular(A, B, upper, left, unitriangular) → a function with a Loop over columns; from the right with Aᵀ and Bᵀ."""
+    """linalg_solve_triangular(A, B, upper, left, unitriangular) → a function with a Loop over columns; Aᵀ and Bᵀ if A is on the right."""
     if left:
         return solve_triangle(g, a, b, upper, unitriangular)
     return transpose_matrices(g, solve_triangle(g, transpose_matrices(g, a), transpose_matrices(g, b), not upper, unitriangular))
@@ -39,7 +39,7 @@ def solve_triangular(g: Graph, a: Tensor, b: Tensor, *, upper: bool, left: bool 
 def triangular_solve(
     g: Graph, b: Tensor, a: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> list[Tensor]:
-    """triangular_solve(B, A, upper, transpose, unitriangular) → the same function, and A as it is."""
+    """triangular_solve(B, A, upper, transpose, unitriangular) → the same function, and A."""
     made = (
         solve_triangle(g, transpose_matrices(g, a), b, not upper, unitriangular)
         if transpose

@@ -1,4 +1,4 @@
-"""Products of matrices: linear layers, matmul and what is built of them. Not here: einsum.py, attention.py."""
+"""Matrix products: linear layers, matmul and related operators. See also einsum.py and attention.py."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def linear(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> T
     aten.matmul.default, aten.linalg_matmul.default, aten.mm.default, aten.bmm.default, aten.mv.default, aten.dot.default, aten.vdot.default
 )
 def matmul(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """matmul(a, b), mm, bmm, mv, dot → MatMul; vectors that may meet an empty axis as matrices: Unsqueeze, MatMul, Squeeze."""
+    """matmul(a, b), mm, bmm, mv, dot → MatMul; for vectors and axes that may be empty Unsqueeze, MatMul, Squeeze."""
     if a.dtype == BOOL:
         raise Untranslated("torch does not multiply boolean matrices")
     if _all_filled(a, b) or a.rank == b.rank == 1:
@@ -48,9 +48,9 @@ def _all_filled(*tensors: Tensor) -> bool:
 
 
 def _matmul_batches(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """Append MatMul (*batch, m, k) × (*batch, k, n). Where an axis may be empty and batches differ the smaller is expanded.
+    """Append MatMul (*batch, m, k) × (*batch, k, n). If an axis may be empty and batches differ, they are expanded first.
 
-    There ONNX Runtime refuses to broadcast an empty batch, and where nothing is to be summed it returns memory that it has not written.
+    ONNX Runtime does not broadcast an empty batch, and if the summed axis is empty, it returns uninitialised memory.
     """
     of_a, of_b = tuple(a.sizes[:-2]), tuple(b.sizes[:-2])
     if b.rank == 2 or of_a == of_b or _all_filled(a, b):
@@ -75,7 +75,7 @@ def outer(g: Graph, a: Tensor, b: Tensor) -> Tensor:
 
 
 def _plus(g: Graph, c: Tensor, product: Tensor, beta: Number, alpha: Number) -> Tensor:
-    """Return beta·c + alpha·product; without c, whatever it holds, where beta is 0."""
+    """Return beta·c + alpha·product; if beta is 0, c is ignored, even if it contains NaN."""
     scaled = product if alpha == 1 else g.Mul(product, alpha)
     if beta == 0:
         return scaled
@@ -84,7 +84,7 @@ def _plus(g: Graph, c: Tensor, product: Tensor, beta: Number, alpha: Number) -> 
 
 @translates(aten.addmm.default)
 def addmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Number = 1) -> Tensor:
-    """addmm(c, a, b, beta, alpha) → Gemm; MatMul, Mul, Add where Gemm has not the type, or not the factors."""
+    """addmm(c, a, b, beta, alpha) → Gemm; MatMul, Mul, Add if Gemm does not support the dtype or the factors."""
     if a.dtype not in FLOATS or not _gemm_takes(a, beta, alpha):
         return _plus(g, c, g.MatMul(a, b), beta, alpha)
     scale, keep = (float(number) if number != 1 else None for number in (alpha, beta))
@@ -92,7 +92,7 @@ def addmm(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Nu
 
 
 def _gemm_takes(a: Tensor, beta: Number, alpha: Number) -> bool:
-    """Return whether Gemm computes this: its factors are float32, and ONNX Runtime forgets beta where nothing is to be summed."""
+    """Return whether Gemm is correct: its factors are float32, and ONNX Runtime ignores beta if the summed axis is empty."""
     if not all(isinstance(number, (int, float)) for number in (beta, alpha)) or (beta not in (0, 1) and not never_empty(a, [1])):
         return False
     return a.dtype != DOUBLE or all(torch.tensor(number, dtype=torch.float32).item() == number for number in (beta, alpha))
@@ -126,7 +126,7 @@ def addr(g: Graph, c: Tensor, a: Tensor, b: Tensor, beta: Number = 1, alpha: Num
 
 @translates(aten.chain_matmul.default, aten.linalg_multi_dot.default)
 def multi_dot(g: Graph, tensors: Sequence[Tensor]) -> Tensor:
-    """multi_dot(tensors) → MatMul from left to right; a vector at an end loses its axis again."""
+    """multi_dot(tensors) → MatMul from left to right; the axis of a vector at an end is removed again."""
     first, last = tensors[0], tensors[-1]
     matrices = [*tensors]
     matrices[0] = first if first.rank == 2 else g.Unsqueeze(first, [0])
@@ -150,7 +150,7 @@ def vecdot(g: Graph, a: Tensor, b: Tensor, dim: int = -1) -> Tensor:
 
 @translates(aten.kron.default)
 def kron(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """kron(a, b) → Mul with an axis of one element after each of a's and before each of b's, and Reshape; And for booleans."""
+    """kron(a, b) → Mul of tensors with interleaved axes of one element, and Reshape; And for booleans."""
     rank = max(a.rank, b.rank)
     a, b = g.promote(a, b)
     of_a, of_b = ([1] * (rank - x.rank) + list(x.sizes) for x in (a, b))

@@ -18,14 +18,14 @@ NONE, MEAN, SUM = 0, 1, 2
 
 
 def reduce_loss(g: Graph, loss: Tensor, reduction: int) -> Tensor:
-    """Return all elements as they are, their mean, or their sum: ReduceMean, ReduceSum."""
+    """Return all elements, their mean, or their sum: ReduceMean, ReduceSum."""
     if reduction == NONE:
         return loss
     return g.ReduceMean(loss, keepdims=0) if reduction == MEAN else g.ReduceSum(loss, keepdims=0)
 
 
 def floats(g: Graph, *operands: Tensor) -> list[Tensor]:
-    """Return integers in the dtype of the result."""
+    """Return all operands as floats: integers are cast to the dtype of the result."""
     return [x if x.dtype in FLOATS else g.set_sizes(g.cast(x, g.dtype), x.sizes) for x in operands]
 
 
@@ -69,14 +69,14 @@ def _huber(g: Graph, x: Tensor, target: Tensor, reduction: int, bound: float, sq
 
 @translates(aten.soft_margin_loss.default)
 def soft_margin_loss(g: Graph, x: Tensor, target: Tensor, reduction: int = MEAN) -> Tensor:
-    """soft_margin_loss(x, y) → log1p(exp(−y·x)), which keeps what is far below one: Mul, Neg, Exp, …"""
+    """soft_margin_loss(x, y) → log1p(exp(−y·x)), which does not lose small values: Mul, Neg, Exp, …"""
     x, target = g.promote(x, target)
     return reduce_loss(g, log1p_of(g, g.Exp(g.Neg(g.Mul(target, x)))), reduction)
 
 
 @translates(aten.binary_cross_entropy.default)
 def binary_cross_entropy(g: Graph, x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN) -> Tensor:
-    """binary_cross_entropy(x, y, w?) → −w·(y·log x + (1 − y)·log(1 − x)), the logarithms at least −100: Log, Max, Mul, Sub."""
+    """binary_cross_entropy(x, y, w?) → −w·(y·log x + (1 − y)·log(1 − x)), with logarithms of at least −100: Log, Max, Mul, Sub."""
     yes, no = (g.Max(g.Log(p), -100.0) for p in (x, g.Sub(g.scalar(1, x.dtype), x)))
     loss = g.Sub(g.Mul(g.Sub(target, 1), no), g.Mul(target, yes))
     return reduce_loss(g, loss if weight is None else g.Mul(loss, weight), reduction)
@@ -86,7 +86,7 @@ def binary_cross_entropy(g: Graph, x: Tensor, target: Tensor, weight: Tensor | N
 def binary_cross_entropy_with_logits(
     g: Graph, x: Tensor, target: Tensor, weight: Tensor | None = None, pos_weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
-    """binary_cross_entropy_with_logits(x, y, w?, p?) → (1 − y)·x + (1 + (p − 1)·y)·Softplus(−x), times w."""
+    """binary_cross_entropy_with_logits(x, y, w?, p?) → w·((1 − y)·x + (1 + (p − 1)·y)·Softplus(−x))."""
     softened = softplus_of(g, g.Neg(x))
     if pos_weight is not None:
         softened = g.Mul(softened, g.Add(g.Mul(g.Sub(pos_weight, 1), target), 1))
@@ -96,7 +96,7 @@ def binary_cross_entropy_with_logits(
 
 @translates(aten.kl_div.default)
 def kl_div(g: Graph, x: Tensor, target: Tensor, reduction: int = MEAN, log_target: bool = False) -> Tensor:
-    """kl_div(x, y, log_target) → y·(log y − x), 0 where y is; with log_target exp(y)·(y − x)."""
+    """kl_div(x, y, log_target) → y·(log y − x), or 0 if y is 0; exp(y)·(y − x) if log_target is set."""
     if log_target:
         return reduce_loss(g, g.Mul(g.Exp(target), g.Sub(target, x)), reduction)
     entropy = g.Where(g.Equal(target, 0), g.scalar(0, target.dtype), g.Mul(target, g.Log(target)))
@@ -117,7 +117,7 @@ def poisson_nll_loss(g: Graph, x: Tensor, target: Tensor, log_input: bool, full:
 
 @translates(aten.hinge_embedding_loss.default)
 def hinge_embedding_loss(g: Graph, x: Tensor, target: Tensor, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
-    """hinge_embedding_loss(x, y, margin) → x where y is not −1, plus max(0, margin − x) where y is not 1: Equal, Where, Sub, Relu, Add."""
+    """hinge_embedding_loss(x, y, margin) → x if y is not −1, plus max(0, margin − x) if y is not 1: Equal, Where, Sub, Relu, Add."""
     zero = g.scalar(0, x.dtype)
     near = g.Where(g.Equal(target, -1), zero, x)
     far = g.Where(g.Equal(target, 1), zero, g.Relu(g.Sub(g.scalar(margin, x.dtype), x)))
@@ -143,7 +143,7 @@ def triplet_margin_loss(
     swap: bool = False,
     reduction: int = MEAN,
 ) -> Tensor:
-    """triplet_margin_loss(a, p, n, margin, p, eps, swap) → max(0, margin + ‖a − p‖ − ‖a − n‖), the nearer of a and p to n with swap."""
+    """triplet_margin_loss(a, p, n, margin, p, eps, swap) → max(0, margin + ‖a − p‖ − ‖a − n‖), with min(‖a − n‖, ‖p − n‖) for swap."""
     near, far = (pairwise_distance(g, anchor, other, p, eps) for other in (positive, negative))
     if swap:
         far = g.Min(far, pairwise_distance(g, positive, negative, p, eps))
@@ -152,7 +152,7 @@ def triplet_margin_loss(
 
 @translates(aten.cosine_embedding_loss.default)
 def cosine_embedding_loss(g: Graph, x1: Tensor, x2: Tensor, target: Tensor, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    """cosine_embedding_loss(x1, x2, y, margin) → 1 − cos where y is 1, max(0, cos − margin) where it is −1, else 0."""
+    """cosine_embedding_loss(x1, x2, y, margin) → 1 − cos if y is 1, max(0, cos − margin) if it is −1, else 0."""
     x1, x2 = floats(g, x1, x2)
     target = g.cast(target, INT64) if target.dtype == BOOL else target
     product = g.ReduceSum(g.Mul(x1, x2), [max(x1.rank, x2.rank) - 1], keepdims=0)
@@ -165,7 +165,7 @@ def cosine_embedding_loss(g: Graph, x1: Tensor, x2: Tensor, target: Tensor, marg
 
 @translates(aten.nll_loss_nd.default, aten.nll_loss.default, aten.nll_loss2d.default)
 def nll_loss(g: Graph, x: Tensor, target: Tensor, weight: Tensor | None = None, reduction: int = MEAN, ignore_index: int = -100) -> Tensor:
-    """nll_loss(log p, y, w?, reduction, ignore_index) → −w·log p at y, 0 where y is ignored: GatherElements, Where."""
+    """nll_loss(log p, y, w?, reduction, ignore_index) → −w·log p at y, or 0 if y is ignored: GatherElements, Where."""
     return nll_loss_forward(g, x, target, weight, reduction, ignore_index)[0]
 
 
@@ -232,7 +232,7 @@ def _against_probabilities(
 def multi_margin_loss(
     g: Graph, x: Tensor, target: Tensor, p: Number = 1, margin: Number = 1, weight: Tensor | None = None, reduction: int = MEAN
 ) -> Tensor:
-    """multi_margin_loss(x, y, p, margin, w?) → Σᵢ w[y]·max(0, margin − x[y] + xᵢ)ᵖ over i ≠ y, by the number of classes."""
+    """multi_margin_loss(x, y, p, margin, w?) → Σᵢ w[y]·max(0, margin − x[y] + xᵢ)ᵖ over i ≠ y, divided by the number of classes."""
     classes = x.sizes[-1] if x.rank else 1
     x = x if x.rank == 2 else g.set_sizes(g.reshape_to(x, (1, classes)), (1, classes))
     index = g.reshape_to(target, (x.sizes[0], 1))

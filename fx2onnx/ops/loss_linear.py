@@ -16,7 +16,7 @@ from .loss import MEAN, NONE, SUM, cross_entropy_loss
 
 REGISTERED = find_spec("torch.nn.modules.linear_cross_entropy") is not None  # torch has the operators from 2.13 on
 if REGISTERED:
-    import torch.nn.modules.linear_cross_entropy  # registers them, which torch does when one is first called
+    import torch.nn.modules.linear_cross_entropy  # registers the operators, which torch does at the first call
 REDUCTIONS = {"mean": MEAN, "sum": SUM}
 
 
@@ -29,7 +29,7 @@ def linear_cross_entropy(
     g: Graph, x: Tensor, linear_weight: Tensor, target: Tensor, bias: Tensor | None, weight: Tensor | None,
     reduction: str, ignore_index: int, label_smoothing: float, *_: Any,
 ) -> list[Tensor | None]:  # fmt: skip
-    """linear_cross_entropy(x, w, y, b?, …) → linear and cross_entropy_loss, of the whole batch at once; without gradients."""
+    """linear_cross_entropy(x, w, y, b?, …) → linear and cross_entropy_loss for the whole batch at once, without gradients."""
     if any(user.args[1] != 0 and user.users for user in g.at.users):
         raise Untranslated("only its first result is translated, but its gradients are used")
     found = _loss(g, x, linear_weight, target, bias, weight, REDUCTIONS[reduction], ignore_index, label_smoothing)
@@ -40,7 +40,7 @@ def linear_cross_entropy(
 def linear_cross_entropy_of_each(
     g: Graph, x: Tensor, linear_weight: Tensor, target: Tensor, bias: Tensor | None, weight: Tensor | None, ignore_index: int, *_: Any
 ) -> Tensor:
-    """linear_cross_entropy(x, w, y, b?, …) of each row → linear and cross_entropy_loss, of the whole batch at once."""
+    """linear_cross_entropy(x, w, y, b?, …) without reduction → linear and cross_entropy_loss for the whole batch at once."""
     return _loss(g, x, linear_weight, target, bias, weight, NONE, ignore_index, 0.0)
 
 

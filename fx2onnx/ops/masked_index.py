@@ -1,4 +1,4 @@
-"""Indices that count only where a mask is true, as torch's own decompositions write them."""
+"""Masked indices, as torch's decompositions use them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unsafe_masked_index(g: Graph, x: Tensor, mask: Tensor, indices: Sequence[Ten
 
 @translates(aten._unsafe_masked_index_put_accumulate.default)
 def unsafe_masked_index_put(g: Graph, x: Tensor, mask: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> Tensor:
-    """_unsafe_masked_index_put_accumulate(x, mask, indices, values) → Min and Max of the positions, Where, index_put that adds."""
+    """_unsafe_masked_index_put_accumulate(x, mask, indices, values) → Min and Max of the positions, Where, index_put with accumulate."""
     if 0 in x.sizes:
         return x
     kept = where(g, g.cast(mask, BOOL), values, 0)
@@ -33,7 +33,7 @@ def unsafe_masked_index_put(g: Graph, x: Tensor, mask: Tensor, indices: Sequence
 
 
 def _inside(g: Graph, x: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """Return the positions, cut to what each axis has."""
+    """Return the positions, clamped to the sizes of the axes."""
     return [None if at is None else _cut(g, at, g.scalar(x.sizes[axis], INT64)) for axis, at in enumerate(indices)]
 
 

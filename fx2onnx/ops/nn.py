@@ -1,4 +1,4 @@
-"""Convolutions, their transposes, bilinear maps and weight norm. Not here: rearranged pixels (nn_layout.py)."""
+"""Convolutions, transposed convolutions, bilinear layers and weight norm. Pixel shuffles are in nn_layout.py."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Ints: TypeAlias = Size | Sequence[Size]  # one for all spatial axes, or one for 
 
 
 def each(value: Ints, axes: int) -> list[int]:
-    """Return one integer for every axis, of one for all or a list that may have one element.
+    """Return one integer for each axis, from one for all or a list, which may have only one element.
 
     Raises:
-        Untranslated: one of them is symbolic, where ONNX has an attribute.
+        Untranslated: a number is symbolic, but ONNX has an attribute.
     """
     values = spread(value, axes)
     if not all(isinstance(v, int) for v in values):
@@ -34,18 +34,18 @@ def each(value: Ints, axes: int) -> list[int]:
 
 
 def spread(value: Ints, axes: int) -> list[Any]:
-    """Return one size for every axis, of one for all or a list that may have one element."""
+    """Return one size for each axis, from one for all or a list, which may have only one element."""
     values = list(value) if isinstance(value, (list, tuple)) else [value]
     return values * axes if len(values) == 1 else values
 
 
 def add_batch_axis(g: Graph, x: Tensor, rank: int) -> Tensor:
-    """Return x (channels, …) with a batch axis in front, (1, channels, …), when it has one axis less than `rank`."""
+    """Return x (channels, …) with a leading batch axis, (1, channels, …), if it has one axis less than `rank`."""
     return x if x.rank == rank else g.set_sizes(g.Unsqueeze(x, [0]), (1, *x.sizes))
 
 
 def remove_batch_axis(g: Graph, made: Tensor, x: Tensor, rank: int) -> Tensor:
-    """Return the result without the batch axis that `batched` gave its input."""
+    """Return the result without the batch axis that `add_batch_axis` added to its input."""
     return made if x.rank == rank else g.Squeeze(made, [0])
 
 
@@ -60,10 +60,10 @@ def conv(
     dilation: Ints = 1,
     groups: Size = 1,
 ) -> Tensor:
-    """conv(x, w, b?, stride, padding, dilation, groups) → Conv, without a batch axis Unsqueeze and Squeeze around it.
+    """conv(x, w, b?, stride, padding, dilation, groups) → Conv; without a batch axis, Unsqueeze before and Squeeze after it.
 
-    Of float64 and integers, for which ONNX Runtime has no kernel, it is a MatMul with the windows that Gather makes. So it is where the
-    number of groups moves, which is an attribute in ONNX.
+    In float64 and for integers, for which ONNX Runtime has no kernel, it becomes a Gather of the windows and a MatMul. The same applies if
+    the number of groups is dynamic, because it is an attribute in ONNX.
     """
     axes = weight.rank - 2
     strides, dilations = each(stride, axes), each(dilation, axes)
@@ -81,19 +81,19 @@ def conv(
 
 
 def divide_size(size: Size, count: Size) -> Size:
-    """Return how many elements of an axis are in each of its equal parts."""
+    """Return the size of each part of an axis that is divided into equal parts."""
     return size // count if isinstance(size, int) and isinstance(count, int) else FloorDiv(size, count)
 
 
 def _product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geometry) -> Tensor:
-    """Return a convolution as a product, of integers in int64, of half precision in float32."""
+    """Return a convolution as a product, with integers in int64 and half precision in float32."""
     wide = FLOAT if x.dtype in HALVES else x.dtype if x.dtype in FLOATS else INT64
     x, weight = (g.set_sizes(g.cast(part, wide), part.sizes) for part in (x, weight))
     return product(g, x, weight, None if bias is None else g.cast(bias, wide), at)
 
 
 def _pads(padding: Ints | str, weight: Tensor, dilations: Sequence[int]) -> list[Size]:
-    """Return what ONNX wants: all the beginnings, then all the ends. For "same" torch puts the odd one at the end."""
+    """Return padding in ONNX's order: all starts, then all ends. For "same", torch puts an odd element at the end."""
     if padding == "valid":
         padding = 0
     if isinstance(padding, str):
@@ -116,8 +116,8 @@ def conv_transpose(
 ) -> Tensor:
     """conv_transpose(x, w, b?, stride, padding, output_padding, groups, dilation) → ConvTranspose.
 
-    Where ONNX Runtime takes no output_padding, as long as the stride, it is less padding at the end, or Pad of the result, and Add.
-    An output_padding that moves is the greatest that torch takes, and Slice. Of float64 and integers it is a MatMul with windows.
+    ONNX Runtime refuses an output_padding that is not below the stride; it becomes less padding at the end, or Pad of the result and Add.
+    A dynamic output_padding becomes the largest one, and Slice. In float64 and for integers it becomes Gather and MatMul.
     """
     axes = weight.rank - 2
     if isinstance(output_padding, (list, tuple)) and not all(isinstance(further, int) for further in output_padding):
@@ -144,7 +144,7 @@ def _transposed_product(
     g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None,
     stride: Ints, padding: Ints, output_padding: Ints, groups: int, dilation: Ints,
 ) -> Tensor:  # fmt: skip
-    """A convolution of the image with zeros between its elements, by the weight the other way round."""
+    """Return the convolution of the image, with zeros between its elements, with the flipped weight."""
     axes = weight.rank - 2
     strides, paddings, dilations, further = (each(given, axes) for given in (stride, padding, dilation, output_padding))
     channels, results, *kernels = weight.sizes
@@ -166,7 +166,7 @@ def _transposed_to_sizes(
     g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None,
     stride: Ints, padding: Ints, output_padding: Sequence[Size], groups: int, dilation: Ints,
 ) -> Tensor:  # fmt: skip
-    """What a transposed convolution computes further at the end changes nothing before it, so the rest is cut off."""
+    """Return a transposed convolution with the largest output padding, cut to its sizes: more padding does not change other elements."""
     axes = weight.rank - 2
     strides, paddings, dilations = each(stride, axes), each(padding, axes), each(dilation, axes)
     most = [max(s, d) - 1 for s, d in zip(strides, dilations, strict=True)]

@@ -1,4 +1,4 @@
-"""How far apart vectors are: cosine similarity and p-norm distances, of pairs too. Not here: cdist (reduce_norm.py)."""
+"""Distances of vectors: cosine similarity and p-norm distances, also of all pairs. cdist is in reduce_norm.py."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def cosine_similarity(g: Graph, x1: Tensor, x2: Tensor, dim: int = 1, eps: float
 
 
 def _unsqueeze_to_rank(g: Graph, x: Tensor, rank: int) -> Tensor:
-    """Return x with as many axes, those added in front."""
+    """Return x with this many axes; new ones are in front."""
     more = rank - x.rank
     return g.set_sizes(g.Unsqueeze(x, list(range(more))), (1,) * more + tuple(x.sizes)) if more else x
 
 
 def _repeat_axes(g: Graph, x: Tensor, other: Tensor, axes: Sequence[int]) -> Tensor:
-    """Return x repeated along these axes where the other has more than one element there."""
+    """Return x repeated along the axes where the other tensor has more than one element."""
     wanted = [other.sizes[i] if i in axes and size == 1 else size for i, size in enumerate(x.sizes)]
     if wanted == list(x.sizes):
         return x

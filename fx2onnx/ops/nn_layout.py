@@ -1,4 +1,4 @@
-"""Pixels rearranged: shuffles, patches out of images and back, bags of embeddings. Not here: resize.py."""
+"""Rearranging pixels: shuffles, patches of images, bags of embeddings. Resizing is in resize.py."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def channel_shuffle(g: Graph, x: Tensor, groups: int) -> Tensor:
 
 @translates(aten.im2col.default)
 def im2col(g: Graph, x: Tensor, kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Tensor:
-    """im2col(x, kernel, dilation, padding, stride) → Pad, a Gather by window for each axis, Transpose, Reshape."""
+    """im2col(x, kernel, dilation, padding, stride) → Pad, a Gather of windows for each axis, Transpose, Reshape."""
     kernel, dilation, padding, stride = (each(v, 2) for v in (kernel, dilation, padding, stride))
     image = add_batch_axis(g, x, 4)
     sizes = [size + 2 * pad for size, pad in zip(x.sizes[-2:], padding, strict=True)]
@@ -62,7 +62,7 @@ def im2col(g: Graph, x: Tensor, kernel: Ints, dilation: Ints, padding: Ints, str
 
 
 def _windows(g: Graph, size: Size, kernel: int, dilation: int, stride: int) -> Tensor:
-    """Return the positions along one axis that each element of the kernel meets: (kernel, number of windows)."""
+    """Return the positions along one axis that each kernel element reads: (kernel, number of windows)."""
     inner = torch.arange(kernel)[:, None] * dilation
     if isinstance(size, int):
         count = (size - dilation * (kernel - 1) - 1) // stride + 1
@@ -100,7 +100,7 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int | None = None,
 ) -> list[Tensor | None]:
-    """embedding_bag(weight, indices, offsets, …, mode) → Gather, and ScatterElements that adds (or takes the maximum) by bag."""
+    """embedding_bag(weight, indices, offsets, …, mode) → Gather, and ScatterElements by bag, with add or max."""
     if any(user.args[1] != 0 and user.users for user in g.at.users):
         raise Untranslated("only its first result is translated, but others are used")
     rows = g.Gather(weight, indices)
@@ -122,7 +122,7 @@ def embedding_bag(
 
 
 def _bag_of_each(g: Graph, indices: Tensor, offsets: Tensor) -> Tensor:
-    """Return the bag that each index is in, as one column: how many offsets are at or before its position, less one."""
+    """Return the bag of each index, as one column: the number of offsets at or before its position, less one."""
     positions = g.Range(g.const(0, INT64), g.scalar(indices.sizes[0], INT64), g.const(1, INT64))
     begun = g.LessOrEqual(g.cast(offsets, INT64), g.Unsqueeze(positions, [1]))
     return g.Sub(g.ReduceSum(g.cast(begun, INT64), [1]), 1)

@@ -1,4 +1,4 @@
-"""Normalisation by mean and variance: layer, RMS, group, instance and batch norms. Not here: p-norms (reduce_norm.py)."""
+"""Normalisation by mean and variance: layer, RMS, group, instance and batch norms. p-norms are in reduce_norm.py."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..translate.registry import translates
 
 
 def given_or_neutral(g: Graph, given: Tensor | None, value: float, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
-    """Return the scale or shift that was given, or one that changes nothing."""
+    """Return the given scale or shift, or ones or zeros."""
     if given is not None:
         return g.cast(given, dtype)
     if all(isinstance(size, int) for size in sizes):
@@ -27,12 +27,12 @@ def given_or_neutral(g: Graph, given: Tensor | None, value: float, sizes: Sequen
 
 
 def wider(x: Tensor, *others: Tensor | None) -> ir.DataType:
-    """Return the dtype of the weights, where they are kept in a wider one than the activations."""
+    """Return the dtype of the weights, which may be wider than that of the activations."""
     return next((other.dtype for other in others if other is not None), x.dtype)
 
 
 def moments(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """Return mean and biased variance over these axes, which stay with one element: ReduceMean, Sub, Mul, ReduceMean."""
+    """Return mean and biased variance over these axes, which are kept: ReduceMean, Sub, Mul, ReduceMean."""
     mean = g.ReduceMean(x, list(axes), keepdims=1)
     centred = g.Sub(x, mean)
     return mean, g.ReduceMean(g.Mul(centred, centred), list(axes), keepdims=1)
@@ -70,9 +70,9 @@ def native_layer_norm(
 
 @translates(aten.rms_norm.default)
 def rms_norm(g: Graph, x: Tensor, normalized_shape: Sequence[Size], weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """rms_norm(x, shape, w?, eps?) → x/√(mean(x²) + eps)·w: RMSNormalization from opset 23 on, else spelled out.
+    """rms_norm(x, shape, w?, eps?) → x/√(mean(x²) + eps)·w: RMSNormalization from opset 23 on, else its formula.
 
-    Without an eps torch takes that of the dtype it computes in: float32 for half precision.
+    The default eps in torch is that of the dtype it computes in, which is float32 for half precision.
     """
     computed = x.dtype if x.dtype == DOUBLE else FLOAT
     eps = torch.finfo(TORCH[computed]).eps if eps is None else eps
@@ -94,12 +94,12 @@ def fused_rms_norm(g: Graph, x: Tensor, normalized_shape: Sequence[Size], weight
 def _root_mean_square(g: Graph, x: Tensor, normalized_shape: Sequence[Size], eps: float) -> Tensor:
     axes = list(range(x.rank - len(normalized_shape), x.rank))
     x = g.cast(x, DOUBLE if x.dtype == DOUBLE else FLOAT)
-    squares = g.Mul(x, x) if x.dtype == DOUBLE else g.Pow(x, 2)  # ONNX Runtime fuses the latter into one kernel, whose eps is a float32
+    squares = g.Mul(x, x) if x.dtype == DOUBLE else g.Pow(x, 2)  # ONNX Runtime fuses Pow into a kernel whose eps is a float32
     return g.Sqrt(g.Add(g.ReduceMean(squares, axes, keepdims=1), eps))
 
 
 def normalise_instances(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float, channels: Size) -> Tensor:
-    """Return each channel of each sample by its own mean and variance: InstanceNormalization; in float64 spelled out."""
+    """Normalise each channel of each sample by its own mean and variance: InstanceNormalization; in float64 its formula."""
     if x.dtype != DOUBLE:
         return g.InstanceNormalization(x, *_affine(g, x, weight, bias, channels), epsilon=eps)
     mean, variance = moments(g, x, range(2, x.rank))
@@ -108,7 +108,7 @@ def normalise_instances(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor
 
 
 def apply_affine(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, rank: int) -> Tensor:
-    """Return x·w + b, with one w and b for each channel, the second of `rank` axes."""
+    """Return x·w + b, with w and b for each channel, which is the second of `rank` axes."""
     later = list(range(1, rank - 1))
     if weight is not None:
         x = g.Mul(x, g.Unsqueeze(weight, later) if later else weight)
@@ -131,7 +131,7 @@ def group_norm(
 ) -> Tensor:
     """group_norm(x, groups, w?, b?, eps) → Reshape, InstanceNormalization, Reshape, Mul, Add.
 
-    Not GroupNormalization: ONNX Runtime computes its variance as mean(x²) − mean(x)², of which nothing is left far from 0.
+    GroupNormalization is not used: ONNX Runtime computes its variance as mean(x²) − mean(x)², which is inaccurate for a large mean.
     """
     x = g.cast(x, wider(x, weight, bias))
     if 0 in x.sizes:  # ONNX Runtime refuses it
@@ -142,7 +142,7 @@ def group_norm(
 
 
 def group_channels(g: Graph, x: Tensor, groups: int) -> Tensor:
-    """Return x (batch, channels, …) with all elements of each group of channels in one row: (batch, groups, elements)."""
+    """Return x (batch, channels, …) as (batch, groups, elements), with all elements of a group of channels in one row."""
     channels = x.sizes[1] // groups if isinstance(x.sizes[1], int) else FloorDiv(x.sizes[1], groups)
     sizes = (x.sizes[0], groups, channels * prod(x.sizes[2:]))
     return g.set_sizes(g.reshape_to(x, sizes), sizes)
@@ -173,7 +173,7 @@ def instance_norm(
 ) -> Tensor | list[Tensor]:
     """instance_norm(x, w?, b?, mean?, var?, use_input_stats, momentum, eps) → InstanceNormalization, or BatchNormalization.
 
-    With `use_input_stats` the new running statistics follow the result.
+    With `use_input_stats` the new running statistics are further results.
     """
     if not use_input_stats:
         return batch_norm(g, x, weight, bias, running_mean, running_var, False, momentum, eps)
@@ -198,9 +198,9 @@ def batch_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Tensor | list[Tensor]:
-    """batch_norm(x, w?, b?, mean?, var?, training, momentum, eps) → BatchNormalization, in training by the mean and variance of the batch.
+    """batch_norm(x, w?, b?, mean?, var?, training, momentum, eps) → BatchNormalization; in training with the statistics of the batch.
 
-    In training the new running statistics follow the result.
+    In training the new running statistics are further results.
     """
     if not training and running_mean is not None and running_var is not None:
         return batch_normalise(g, x, weight, bias, running_mean, running_var, eps)
@@ -209,7 +209,7 @@ def batch_norm(
 
 
 def batch_normalise(g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, variance: Tensor, eps: float) -> Tensor:
-    """Return x (batch, channels, …) by a mean and a variance (channels,) that are known."""
+    """Normalise x (batch, channels, …) by a given mean and variance (channels,)."""
     x, affine = _prepare_affine(g, x, weight, bias, mean)
     return g.BatchNormalization(x, *affine, g.cast(mean, x.dtype), g.cast(variance, x.dtype), epsilon=eps)
 
@@ -224,7 +224,7 @@ def normalised_in_training(
     momentum: float,
     eps: float,
 ) -> list[Tensor]:
-    """Return x (batch, channels, …) by its own mean and variance, and what the running ones (channels,) become, where there are any."""
+    """Normalise x (batch, channels, …) by its own mean and variance; return it with the new running statistics, if there are any."""
     x, affine = _prepare_affine(g, x, weight, bias, running_mean)
     mean, variance = batch_moments(g, x)
     made = g.BatchNormalization(x, *affine, mean, variance, epsilon=eps)
@@ -236,7 +236,7 @@ def normalised_in_training(
 def _prepare_affine(
     g: Graph, x: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return x, its scale and its shift in the widest dtype among them."""
+    """Return x, its scale and its shift in the dtype of the weights."""
     if x.rank < 2:
         raise Untranslated("its input has no channel dimension")
     dtype = wider(x, weight, bias, running_mean)
@@ -256,7 +256,7 @@ def _count(x: Tensor) -> Size:
 def update_running(
     g: Graph, running_mean: Tensor, running_var: Tensor, mean: Tensor, variance: Tensor, momentum: float, count: Size
 ) -> list[Tensor]:
-    """Return (1 − momentum)·running + momentum·new, for the mean and for the unbiased variance of so many elements."""
+    """Return (1 − momentum)·running + momentum·new, for the mean and for the unbiased variance of this many elements."""
     counted = g.scalar(count, mean.dtype)
     unbiased = g.Div(g.Mul(variance, counted), g.Sub(counted, 1))
     pairs = ((running_mean, mean), (running_var, unbiased))

@@ -1,4 +1,4 @@
-"""Batch norms as decomposed programs have them: with the statistics used, and what they become, as further results."""
+"""Batch norms of decomposed programs, which also return the statistics used and the new running statistics."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def native_batch_norm(
 ) -> list[Tensor]:
     """_native_batch_norm_legit(x, w?, b?, mean, var, training, momentum, eps) → the batch norm, the mean and 1/√(variance + eps).
 
-    In training the new running statistics follow; native_batch_norm, whose schema hides that it writes them, has three results.
+    In training the new running statistics are further results, except for native_batch_norm, whose schema does not declare the writes.
     """
     if not training and running_mean is not None and running_var is not None:
         results = native_batch_norm_eval(g, x, weight, bias, running_mean, running_var, momentum, eps)

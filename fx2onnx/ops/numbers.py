@@ -1,4 +1,4 @@
-"""Operators that make a number of a tensor. Not here: computing with such numbers (build/symbols.py)."""
+"""Operators that return a number from a tensor. Expressions of such numbers are in ir/symbols.py."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from ..translate.registry import translates
 
 @translates(aten.item.default, aten._local_scalar_dense.default)
 def item(g: Graph, x: Tensor) -> Tensor:
-    """item(x) → x without axes: from then on the symbol that the capture gave it."""
+    """item(x) → x without axes, which is then the value of the captured symbol."""
     return g.scalar(x, x.dtype)

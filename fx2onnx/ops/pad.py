@@ -19,7 +19,7 @@ MODES = {"reflect": "reflect", "replicate": "edge"}
 
 @translates(aten.pad.default)
 def pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str = "constant", value: float | None = None) -> Tensor:
-    """pad(x, pad, mode, value) → Pad; for negative padding in the other modes Slice too."""
+    """pad(x, pad, mode, value) → Pad; also Slice for negative padding in modes other than constant."""
     if mode == "constant":
         return constant_pad(g, x, pad, value or 0)
     if mode == "circular":
@@ -29,7 +29,7 @@ def pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str = "constant", value:
 
 @translates(aten.constant_pad_nd.default)
 def constant_pad(g: Graph, x: Tensor, pad: Sequence[Size], value: float = 0) -> Tensor:
-    """constant_pad_nd(x, pad, value) → Pad; nothing when there is none."""
+    """constant_pad_nd(x, pad, value) → Pad; nothing if all widths are 0."""
     before, after, axes = _split_padding(x, pad)
     return pad_along(g, x, before, after, axes, g.const(value, x.dtype)) if axes else x
 
@@ -43,10 +43,10 @@ def pad_along(
     value: Tensor | None = None,
     mode: str = "constant",
 ) -> Tensor:
-    """Append Pad with a width for each axis of x, 0 for those that are not named, and with all axes by name.
+    """Append Pad with a width for each axis of x, 0 for the axes that are not listed, and with `axes` listing all of them.
 
-    Where a node names some, ONNX Runtime 1.31 loses count of them as it moves a Transpose past it, and refuses to run the file. Where it
-    names none, it makes the padding part of a pool behind it, which may not be padded so far.
+    If `axes` lists only some, ONNX Runtime 1.31 confuses them when it moves a Transpose past the Pad, and refuses the model. Without
+    `axes`, it fuses the Pad into a pool, which may not be padded that far.
     """
     widths = [dict(zip(axes, given, strict=True)) for given in (before, after)]
     full = [of.get(axis, 0) for of in widths for axis in range(x.rank)]
@@ -82,7 +82,7 @@ def replication_pad(g: Graph, x: Tensor, padding: Sequence[Size]) -> Tensor:
 
 @translates(aten._pad_circular.default)
 def circular_pad(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
-    """_pad_circular(x, pad) → Pad with mode wrap; Concat of Slices before opset 19, and where x may be empty: ONNX Runtime refuses that."""
+    """_pad_circular(x, pad) → Pad with mode wrap; Concat of Slices before opset 19, or if x may be empty, which ONNX Runtime refuses."""
     known = all(isinstance(width, int) for width in pad)
     if g.opset >= 19 and (never_empty(x, range(x.rank)) or not known):
         return _pad_by_wrapping(g, x, pad)
@@ -97,14 +97,14 @@ def circular_pad(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
 
 
 def _split_padding(x: Tensor, pad: Sequence[Size]) -> tuple[list[Size], list[Size], list[int]]:
-    """Return the padding before and after each axis that has some, and those axes; torch gives it from the last axis on."""
+    """Return the padding before and after each padded axis, and these axes; torch starts with the last axis."""
     pairs = {x.rank - 1 - i: (pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)}
     axes = sorted(axis for axis, pair in pairs.items() if pair != (0, 0))
     return [pairs[axis][0] for axis in axes], [pairs[axis][1] for axis in axes], axes
 
 
 def _pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
-    """Pad first and cut then: torch reads at the edge of `x`, also where that is cut off."""
+    """Pad first, then cut: torch reads the edge of `x` even if it is cut off."""
     before, after, axes = _split_padding(x, pad)
     added = [width - _least(width) for width in (*before, *after)]
     if any(width != 0 for width in added):
@@ -115,7 +115,7 @@ def _pad(g: Graph, x: Tensor, pad: Sequence[Size], mode: str) -> Tensor:
 
 
 def _pad_by_wrapping(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
-    """Cut first and pad then: what is cut off does not come back at the other end."""
+    """Cut first, then pad, so that elements that are cut off are not wrapped to the other end."""
     before, after, axes = _split_padding(x, pad)
     x = _cut(g, x, before, after, axes)
     added = [width - _least(width) for width in (*before, *after)]
@@ -123,7 +123,7 @@ def _pad_by_wrapping(g: Graph, x: Tensor, pad: Sequence[Size]) -> Tensor:
 
 
 def _cut(g: Graph, x: Tensor, before: Sequence[Size], after: Sequence[Size], axes: Sequence[int]) -> Tensor:
-    """Append Slice, by the widths that are negative."""
+    """Append Slice for the negative widths."""
     starts, ends = ([_least(width) for width in widths] for widths in (before, after))
     if all(width == 0 for width in (*starts, *ends)):
         return x
@@ -132,5 +132,5 @@ def _cut(g: Graph, x: Tensor, before: Sequence[Size], after: Sequence[Size], axe
 
 
 def _least(width: Size) -> Size:
-    """Return the width where it is negative, else 0."""
+    """Return the width if it is negative, else 0."""
     return min(width, 0) if isinstance(width, int) else sympy.Min(width, 0)

@@ -1,4 +1,4 @@
-"""Arithmetic of each element: sums, products, quotients, bounds. Not here: powers (pointwise_powers.py), functions of one number."""
+"""Elementwise arithmetic: sums, products, quotients, bounds. See also pointwise_powers.py and pointwise_functions.py."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ UNSIGNED = (UINT8, UINT16, UINT32, UINT64)
 
 
 def reals(g: Graph, *operands: Operand) -> list[Tensor]:
-    """Return all operands in the floating dtype that torch computes in: integers become the default one."""
+    """Return all operands in the floating dtype that torch computes in: integers become the default dtype."""
     dtype = g.common_dtype(*operands)
     return [g.cast(operand, dtype if dtype in FLOATS else onnx_dtype(torch.get_default_dtype())) for operand in operands]
 
 
 def wide(g: Graph, *operands: Operand) -> list[Tensor]:
-    """Return the same, with half precision in float32, as torch's kernels do: for formulas of several steps."""
+    """Return the operands like `reals`, but half precision in float32, as torch's kernels compute formulas of several steps."""
     dtype = reals(g, *operands)[0].dtype
     return [g.cast(operand, FLOAT if dtype in HALVES else dtype) for operand in operands]
 
 
 def where(g: Graph, condition: Tensor, yes: Operand, no: Operand) -> Tensor:
-    """Append Where, one of whose branches may be a number in the dtype of the other."""
+    """Append Where; one branch may be a number, which gets the dtype of the other."""
     dtype = next(branch.dtype for branch in (yes, no) if isinstance(branch, Tensor))
     return g.Where(condition, g.cast(yes, dtype), g.cast(no, dtype))
 
 
 def is_number(value: Operand | None) -> TypeGuard[float]:
-    """Return whether it is a number known when the model is exported."""
+    """Return whether a value is a number that is known at the export."""
     return isinstance(value, (int, float))
 
 
 def _is_too_fine(dtype: ir.DataType, *operands: Operand) -> bool:
-    """Return whether a number is none in this half precision, as 1e5 and 1e-9 in float16: torch's kernels take it in float32."""
+    """Return whether half precision cannot represent a number, such as 1e5 or 1e-9 in float16: torch's kernels use float32."""
     if dtype not in HALVES:
         return False
     held = torch.finfo(TORCH[dtype])
@@ -55,10 +55,10 @@ def _times(g: Graph, x: Tensor, factor: Operand) -> Tensor:
 
 @translates(aten.add.Tensor, aten.add.Scalar)
 def add(g: Graph, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
-    """add(a, b, alpha=1) → a + alpha·b: Add, Mul; Or for booleans; nothing for 0 and integers, as of positions without an offset."""
+    """add(a, b, alpha=1) → a + alpha·b: Add, Mul; Or for booleans; nothing for integers if b is 0."""
     is_zero = is_number(b) and b == 0
     a, b = g.promote(a, b)
-    if is_zero and a.dtype not in FLOATS:  # of floats, 0 makes -0.0 to 0.0
+    if is_zero and a.dtype not in FLOATS:  # for floats, -0.0 + 0 is 0.0
         return a
     if a.dtype == BOOL:
         return g.Or(a, b if alpha == 1 else g.And(b, alpha))
@@ -80,7 +80,7 @@ def rsub(g: Graph, a: Operand, b: Operand, alpha: Number = 1) -> Tensor:
 
 @translates(aten.mul.Tensor, aten.mul.Scalar, aten.multiply.Tensor, aten.multiply.Scalar)
 def mul(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """mul(a, b) → Mul, in float32 with a number that half precision has not; And for booleans."""
+    """mul(a, b) → Mul, in float32 if half precision cannot represent a number; And for booleans."""
     x, y = g.promote(a, b)
     if x.dtype == BOOL:
         return g.And(x, y)
@@ -92,7 +92,7 @@ def mul(g: Graph, a: Operand, b: Operand) -> Tensor:
     aten.divide.Tensor, aten.divide.Scalar, aten.divide.Tensor_mode, aten.divide.Scalar_mode,
 )  # fmt: skip
 def div(g: Graph, a: Operand, b: Operand, rounding_mode: str | None = None) -> Tensor:
-    """div(a, b, rounding_mode=None) → Div, of floats even for integers; "floor" and "trunc" as `floor_divide` and `trunc`."""
+    """div(a, b, rounding_mode=None) → Div of floats, also for integers; "floor" and "trunc" like `floor_divide` and `trunc`."""
     if rounding_mode == "floor":
         return floor_divide(g, a, b)
     if rounding_mode is None:
@@ -103,13 +103,13 @@ def div(g: Graph, a: Operand, b: Operand, rounding_mode: str | None = None) -> T
 
 
 def truncate(g: Graph, x: Tensor) -> Tensor:
-    """Return floats without their fraction."""
+    """Return floats rounded towards zero."""
     return g.Where(g.Less(x, 0), g.Ceil(x), g.Floor(x))
 
 
 @translates(aten.floor_divide.default, aten.floor_divide.Scalar, aten.floor_divide_.Tensor)
 def floor_divide(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """floor_divide(a, b) → (a - Mod(a, b)) / b for integers, whose Div truncates; for floats Div, Floor where that is exact."""
+    """floor_divide(a, b) → (a - Mod(a, b)) / b for integers, whose Div truncates; for floats Div, Mod and corrections."""
     x, y = g.promote(a, b)
     if x.dtype in FLOATS:
         x, y = wide(g, a, b)
@@ -121,9 +121,9 @@ def floor_divide(g: Graph, a: Operand, b: Operand) -> Tensor:
 
 
 def _floor_of_reals(g: Graph, x: Tensor, y: Tensor, given: Operand) -> Tensor:
-    """Return x/y rounded down as torch does it: (x - fmod(x, y)) / y, one less where the rest has the other sign; x/y itself where y is 0.
+    """Return the floor of x/y as torch computes it: (x - fmod(x, y)) / y, less one if the remainder has the other sign; x/y for y = 0.
 
-    By a power of two it is the floor of x/y, but NaN for infinities.
+    For a power of two it is Floor of x/y, but NaN for infinities.
     """
     if is_number(given) and math.frexp(given)[0] in (0.5, -0.5):
         return g.Add(g.Floor(g.Div(x, y)), g.Sub(x, x))
@@ -134,7 +134,7 @@ def _floor_of_reals(g: Graph, x: Tensor, y: Tensor, given: Operand) -> Tensor:
 
 
 def _opposite(g: Graph, rest: Tensor, divisor: Tensor, given: Operand) -> Tensor:
-    """Return whether the rest of a division is not 0 and has the other sign than the divisor."""
+    """Return whether a remainder is not 0 and its sign differs from that of the divisor."""
     if is_number(given):
         return g.Less(rest, 0) if given > 0 else g.Greater(rest, 0)
     return g.Less(g.Mul(g.Sign(rest), divisor), 0)
@@ -142,7 +142,7 @@ def _opposite(g: Graph, rest: Tensor, divisor: Tensor, given: Operand) -> Tensor
 
 @translates(aten.remainder.Tensor, aten.remainder.Scalar, aten.remainder.Scalar_Tensor)
 def remainder(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """remainder(a, b), of the sign of b → Mod; for floats Mod(fmod=1), plus b where the signs differ."""
+    """remainder(a, b), with the sign of b → Mod; for floats Mod(fmod=1), plus b if the signs differ."""
     x, y = g.promote(a, b)
     if x.dtype not in FLOATS:
         return g.Mod(x, y)
@@ -153,11 +153,11 @@ def remainder(g: Graph, a: Operand, b: Operand) -> Tensor:
 
 @translates(aten.fmod.Tensor, aten.fmod.Scalar)
 def fmod(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """fmod(a, b), of the sign of a → Mod(fmod=1); of int64, for which that is a float64, a less the whole part times b."""
+    """fmod(a, b), with the sign of a → Mod(fmod=1); for int64, where Mod uses float64, a less the truncated quotient times b."""
     x, y = g.promote(a, b)
     if x.dtype != INT64:
         return g.Mod(x, y, fmod=1)
-    divisor = g.Where(g.Equal(y, 0), g.const(1, INT64), y)  # eager raises at 0, where Div would end the process
+    divisor = g.Where(g.Equal(y, 0), g.const(1, INT64), y)  # eager raises for 0, where Div would crash
     return g.Sub(x, g.Mul(g.Div(x, divisor), divisor))
 
 
@@ -182,18 +182,18 @@ def clamp(g: Graph, x: Tensor, low: Operand | None = None, high: Operand | None 
 
 
 def append_clip(g: Graph, x: Tensor, low: Operand, high: Operand) -> Tensor:
-    """Append Clip; for int64 Where twice, as `larger`."""
+    """Append Clip; for int64 two Where, as in `larger`."""
     least, most = g.cast(low, x.dtype), g.cast(high, x.dtype)
     return smaller(g, larger(g, x, least), most) if x.dtype == INT64 else g.Clip(x, least, most)
 
 
 def larger(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """Append Max; Where for int64, of which ONNX Runtime's Max compares some numbers from 2^31 on wrongly."""
+    """Append Max; Where for int64, because ONNX Runtime's Max compares some numbers from 2^31 on incorrectly."""
     return g.Where(g.Greater(a, b), a, b) if a.dtype == INT64 else g.Max(a, b)
 
 
 def smaller(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """Append Min; Where for int64, as `larger`."""
+    """Append Min; Where for int64, as in `larger`."""
     return g.Where(g.Less(a, b), a, b) if a.dtype == INT64 else g.Min(a, b)
 
 
@@ -211,28 +211,28 @@ def clamp_max(g: Graph, x: Tensor, high: Operand) -> Tensor:
 
 @translates(aten.maximum.default, aten.max.other)
 def maximum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """maximum(a, b), NaN where one is → Max; Or for booleans, Where for int64."""
+    """maximum(a, b), NaN if either is → Max; Or for booleans, Where for int64."""
     a, b = g.promote(a, b)
     return g.Or(a, b) if a.dtype == BOOL else larger(g, a, b)
 
 
 @translates(aten.minimum.default, aten.min.other)
 def minimum(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """minimum(a, b), NaN where one is → Min; And for booleans, Where for int64."""
+    """minimum(a, b), NaN if either is → Min; And for booleans, Where for int64."""
     a, b = g.promote(a, b)
     return g.And(a, b) if a.dtype == BOOL else smaller(g, a, b)
 
 
 @translates(aten.fmax.default)
 def fmax(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """fmax(a, b), NaN only where both are → a where a ≥ b or b is NaN, else b: Where; Max for integers."""
+    """fmax(a, b), NaN only if both are → a where a ≥ b or b is NaN, else b: Where; Max for integers."""
     a, b = g.promote(a, b)
     return g.Where(g.Or(g.GreaterOrEqual(a, b), g.IsNaN(b)), a, b) if a.dtype in FLOATS else maximum(g, a, b)
 
 
 @translates(aten.fmin.default)
 def fmin(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """fmin(a, b), NaN only where both are → a where a ≤ b or b is NaN, else b: Where; Min for integers."""
+    """fmin(a, b), NaN only if both are → a where a ≤ b or b is NaN, else b: Where; Min for integers."""
     a, b = g.promote(a, b)
     return g.Where(g.Or(g.LessOrEqual(a, b), g.IsNaN(b)), a, b) if a.dtype in FLOATS else minimum(g, a, b)
 
@@ -263,7 +263,7 @@ def addcdiv(g: Graph, x: Tensor, a: Tensor, b: Tensor, value: Number = 1) -> Ten
 
 @translates(aten.hypot.default)
 def hypot(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """hypot(a, b) → m·√(1 + (n/m)²) of the larger and the smaller magnitude, so that no square overflows; inf where one is, NaN or not."""
+    """hypot(a, b) → m·√(1 + (n/m)²) of the larger and the smaller magnitude, where no square overflows; inf if either is, even for NaN."""
     a, b = (g.Abs(value) for value in wide(g, a, b))
     large, small = g.Max(a, b), g.Min(a, b)
     ratio = where(g, g.Equal(large, small), 1, g.Div(small, large))
@@ -273,7 +273,7 @@ def hypot(g: Graph, a: Tensor, b: Tensor) -> Tensor:
 
 @translates(aten.signbit.default)
 def signbit(g: Graph, x: Tensor) -> Tensor:
-    """signbit(x) → x < 0, or 1/x < 0 for negative zero; from opset 26 on BitCast, Less, which also see the sign of a NaN."""
+    """signbit(x) → x < 0, or 1/x < 0 for negative zero; from opset 26 on BitCast, Less, which also detect the sign of a NaN."""
     if x.dtype == BOOL:
         return g.And(x, False)
     if x.dtype in FLOATS and g.opset >= 26:

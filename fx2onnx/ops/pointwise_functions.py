@@ -1,4 +1,4 @@
-"""Functions of one number, and a few of two: roots, exponentials, logarithms, angles, rounding. Not here: activation.py, sigmoid.py."""
+"""Functions of one number, and a few of two: roots, exponentials, logarithms, angles, rounding. See also activation.py, sigmoid.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .pointwise import signbit, truncate, where, wide
 def unary(
     op_type: str, *targets: torch._ops.OpOverload, in_double: Callable[[Graph, Tensor], Tensor] | None = None
 ) -> Callable[[Graph, Tensor], Tensor]:
-    """The translation `f(x)` → one node, in the dtype of the result; by a formula in float64 where ONNX Runtime has no kernel for that."""
+    """Return the translation `f(x)` → one node, in the dtype of the result; by a formula in float64 if ONNX Runtime has no kernel."""
 
     @translates(*targets)
     def translation(g: Graph, x: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def log10(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.angle.default)
 def angle(g: Graph, x: Tensor) -> Tensor:
-    """angle(x) → π where x < 0, else 0, and NaN as it is: Less, Where, IsNaN."""
+    """angle(x) → π where x < 0, else 0; NaN stays NaN: Less, Where, IsNaN."""
     x = g.cast(x, g.dtype)
     made = g.Where(g.Less(x, 0), g.const(math.pi, x.dtype), g.scalar(0, x.dtype))
     return g.Where(g.IsNaN(x), x, made)
@@ -104,7 +104,7 @@ def angle(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.sign.default, aten.sgn.default)
 def sign(g: Graph, x: Tensor) -> Tensor:
-    """sign(x), 0 for NaN → Sign, and Where for floats; for int64, whose Sign is wrong in ONNX Runtime from 2^31 on, Greater less Less."""
+    """sign(x), 0 for NaN → Sign, and Where for floats; for int64 Greater less Less, because ONNX Runtime's Sign is wrong from 2^31 on."""
     if x.dtype == BOOL:
         return x
     if x.dtype == INT64:
@@ -113,7 +113,7 @@ def sign(g: Graph, x: Tensor) -> Tensor:
 
 
 def rounding(op_type: str, *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
-    """Return the translation of a way to round: one node, nothing for integers."""
+    """Return the translation of a rounding operator: one node, or nothing for integers."""
 
     @translates(*targets)
     def translation(g: Graph, x: Tensor) -> Tensor:
@@ -170,7 +170,7 @@ def sinc(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.logit.default, aten.special_logit.default)
 def logit(g: Graph, x: Tensor, eps: float | None = None) -> Tensor:
-    """logit(x, eps?) → Log(x / (1 - x)) of x between eps and 1 - eps: Clip, Sub, Div, Log."""
+    """logit(x, eps?) → Log(x / (1 - x)) for x between eps and 1 - eps: Clip, Sub, Div, Log."""
     x, *_ = wide(g, x)
     x = x if eps is None else g.Clip(x, eps, 1 - eps)
     return g.Log(g.Div(x, g.Sub(1, x)))
@@ -178,7 +178,7 @@ def logit(g: Graph, x: Tensor, eps: float | None = None) -> Tensor:
 
 @translates(aten.atan2.default, aten.arctan2.default)
 def atan2(g: Graph, y: Tensor, x: Tensor) -> Tensor:
-    """atan2(y, x) → Atan(|y| / |x|), taken from π for negative x, with the sign of y; zeros have signs too."""
+    """atan2(y, x) → Atan(|y| / |x|), subtracted from π for negative x, with the sign of y; zeros have signs too."""
     y, x = wide(g, y, x)
     height, width = g.Abs(y), g.Abs(x)
     ratio = g.Where(g.Equal(height, width), g.cast(g.Greater(height, 0), x.dtype), g.Div(height, width))
@@ -189,7 +189,7 @@ def atan2(g: Graph, y: Tensor, x: Tensor) -> Tensor:
 
 @translates(aten.logaddexp.default)
 def logaddexp(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """logaddexp(a, b) → Max(a, b) + log(1 + exp(-|a - b|)); two equal infinities differ by 0."""
+    """logaddexp(a, b) → Max(a, b) + log(1 + exp(-|a - b|)); the difference of equal infinities is 0."""
     a, b = wide(g, a, b)
     return g.Add(g.Max(a, b), log1p_of(g, g.Exp(_minus_distance(g, a, b))))
 
@@ -207,7 +207,7 @@ def _minus_distance(g: Graph, a: Tensor, b: Tensor) -> Tensor:
 
 
 def times_log(logarithm: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Operand, Operand], Tensor]:
-    """Return the translation of x·log(y) that is 0 where x is, unless y is NaN."""
+    """Return the translation of x·log(y), which is 0 if x is 0, unless y is NaN."""
 
     @translates(*targets)
     def translation(g: Graph, a: Operand, b: Operand) -> Tensor:

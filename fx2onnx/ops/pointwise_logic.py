@@ -1,4 +1,4 @@
-"""Truth of each element, and bits: comparisons, logic, NaN and infinity, choice by a mask, shifts."""
+"""Elementwise logic and bits: comparisons, logical operators, NaN and infinity, selection by a mask, shifts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BITS = 64
 
 
 def comparison(op_type: str, *targets: torch._ops.OpOverload, negated: bool = False) -> Callable[[Graph, Operand, Operand], Tensor]:
-    """Return the translation of a comparison: in the dtype that torch promotes both sides to."""
+    """Return the translation of a comparison, in the dtype that torch promotes both operands to."""
 
     @translates(*targets)
     def translation(g: Graph, a: Operand, b: Operand) -> Tensor:
@@ -38,7 +38,7 @@ ge = comparison("GreaterOrEqual", aten.ge.Tensor, aten.ge.Scalar, aten.greater_e
 
 
 def logical(op_type: str, *targets: torch._ops.OpOverload) -> Callable[..., Tensor]:
-    """Return the translation of a logical operator: on booleans, which other numbers are when they are not 0."""
+    """Return the translation of a logical operator on booleans; other numbers are true if they are not 0."""
 
     @translates(*targets)
     def translation(g: Graph, *operands: Tensor) -> Tensor:
@@ -54,7 +54,7 @@ logical_not = logical("Not", aten.logical_not.default)
 
 
 def bitwise(op_type: str, *targets: torch._ops.OpOverload) -> Callable[..., Tensor]:
-    """Return the translation of a bitwise operator: BitwiseAnd and the like for integers, And and the like for booleans."""
+    """Return the translation of a bitwise operator: BitwiseAnd etc. for integers, And etc. for booleans."""
 
     @translates(*targets)
     def translation(g: Graph, *operands: Operand) -> Tensor:
@@ -80,7 +80,7 @@ bitwise_not = bitwise("Not", aten.bitwise_not.default)
 
 
 def _shift_bits(g: Graph, x: Tensor, count: Tensor, direction: str) -> Tensor:
-    """Return the bits of x moved in an unsigned 64-bit number: in two steps, since 64 places or more, or a negative count, leave none."""
+    """Return the bits of x shifted in uint64, in two steps, because a count of 64 or more, or a negative one, clears all bits."""
     count = g.cast(count, UINT64)
     last = g.Min(count, BITS - 1)
     once = g.BitShift(g.cast(x, UINT64), last, direction=direction)
@@ -111,7 +111,7 @@ def left_shift(g: Graph, a: Operand, b: Operand) -> Tensor:
     aten.__rshift__.Tensor, aten.__rshift__.Scalar, aten.__irshift__.Tensor, aten.__irshift__.Scalar,
 )  # fmt: skip
 def right_shift(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """bitwise_right_shift(a, n), which keeps the sign → BitShift of x, or of ¬x where x is negative, and ¬ again: BitwiseXor."""
+    """bitwise_right_shift(a, n), which keeps the sign → BitShift of x, or of ¬x for negative x, then ¬ again: BitwiseXor."""
     x, count = _integers(g, a, b)
     signs = g.Neg(g.cast(g.Less(x, 0), INT64))
     flipped = g.BitwiseXor(g.cast(x, INT64), signs)
@@ -119,7 +119,7 @@ def right_shift(g: Graph, a: Operand, b: Operand) -> Tensor:
 
 
 def _never(g: Graph, x: Tensor) -> Tensor:
-    """Return False for each element of a tensor that is not of floats."""
+    """Return False for each element of a tensor that is not floating."""
     return g.And(x, False) if x.dtype == BOOL else g.Less(x, x)
 
 
@@ -131,7 +131,7 @@ def isnan(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.isinf.default)
 def isinf(g: Graph, x: Tensor) -> Tensor:
-    """isinf(x) → IsInf; |x| = inf in half precision, which IsInf takes from opset 20 on only."""
+    """isinf(x) → IsInf; |x| = inf in half precision, which IsInf supports only from opset 20 on."""
     if x.dtype not in FLOATS:
         return _never(g, x)
     return g.IsInf(x) if x.dtype in (FLOAT, DOUBLE) else g.Equal(g.Abs(x), math.inf)
@@ -157,7 +157,7 @@ def isneginf(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.nan_to_num.default)
 def nan_to_num(g: Graph, x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """nan_to_num(x, nan=0, posinf?, neginf?) → Where for each; Clip, Max or Min to the largest where none is given."""
+    """nan_to_num(x, nan=0, posinf?, neginf?) → a Where for each; Clip, Max or Min to the largest number by default."""
     if x.dtype not in FLOATS:
         return x
     filled = where(g, g.IsNaN(x), nan or 0.0, x)

@@ -1,4 +1,4 @@
-"""Powers of each element. Those of integers are products, which wrap as torch's do: ONNX Runtime's Pow goes through float64."""
+"""Elementwise powers. Integer powers are products, which wrap as in torch: ONNX Runtime's Pow computes in float64."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .pointwise_logic import left_shift
 
 @translates(aten.pow.Tensor_Tensor, aten.pow.Tensor_Scalar, aten.pow.Scalar, aten.pow_.Tensor)
 def pow_(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """pow(a, b) → Pow; Sqrt and Reciprocal for some exponents. Of integers Mul to a known one, BitShift of 2, else a Loop of squares."""
+    """pow(a, b) → Pow, Sqrt or Reciprocal; for integers Mul if b is constant, BitShift if a is 2, else a Loop of squares."""
     base, exponent = g.promote(a, b)
     if is_number(b):
         return _to_the(g, base, b)
@@ -42,7 +42,7 @@ def _to_the(g: Graph, base: Tensor, exponent: float) -> Tensor:
 
 
 def _power_by_squaring(g: Graph, base: Tensor, exponent: int) -> Tensor:
-    """Return a power of integers as products, which wrap as torch's do."""
+    """Return an integer power as products, which wrap as in torch."""
     if exponent == 1:
         return base
     half = _power_by_squaring(g, base, exponent // 2)
@@ -51,7 +51,7 @@ def _power_by_squaring(g: Graph, base: Tensor, exponent: int) -> Tensor:
 
 
 def _power_of_integers(g: Graph, base: Tensor, exponent: Tensor) -> Tensor:
-    """Return a power by its bits. To a negative exponent only 1 and -1 have one that is not 0."""
+    """Return a power by the bits of the exponent. For a negative exponent, the power of numbers except 1 and -1 is 0."""
     dtype, sizes = base.dtype, g.sizes
     base, exponent = (g.set_sizes(g.Expand(g.cast(x, INT64), list(sizes)), sizes) for x in (base, exponent))
     negative = g.Less(exponent, 0)
@@ -73,7 +73,7 @@ def _turn(g: Graph, sizes: Sequence[Size]) -> ir.Graph:
 
 
 def any_above_zero(g: Graph, x: Tensor) -> Tensor:
-    """Return whether there is a number above 0, of none at all as well."""
+    """Return whether there is a number above 0; False for an empty tensor."""
     positive = g.cast(g.Greater(g.Reshape(x, [-1]), 0), FLOAT)
     return g.cast(g.ReduceMax(g.Concat(g.const([0], FLOAT), positive, axis=0), keepdims=0), BOOL)
 

@@ -1,4 +1,4 @@
-"""Pooling with windows of one size, and unpooling. Not here: pooling to a size that is asked for (pool_adaptive.py)."""
+"""Pooling with windows of constant size, and unpooling. Pooling to an output size is in pool_adaptive.py."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ AXES = {"1d": 1, "2d": 2, "3d": 3}
 
 
 def axes_of(g: Graph) -> int:
-    """Return how many axes the operator being translated pools over, which its name says."""
+    """Return how many axes the operator being translated pools over, according to its name."""
     return next(axes for suffix, axes in AXES.items() if suffix in g.overload._schema.name)
 
 
 def max_pooled(
     g: Graph, x: Tensor, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool, outputs: int
 ) -> list[Tensor]:
-    """Append MaxPool, and with two outputs the position of each maximum among all elements of its channel: Mod. Of int64 by windows.
+    """Append MaxPool, and for two outputs Mod for the position of each maximum in its channel. int64 uses windows.
 
     x: (batch, channels, *image) or (channels, *image); both outputs have the same axes.
     """
@@ -52,9 +52,9 @@ def max_pooled(
 def _geometry(
     g: Graph, x: Tensor, kernels: list[int], reach: list[int], strides: list[int], pads: list[int], ceil_mode: bool
 ) -> dict[str, Any]:
-    """Return a pooling's attributes; ceil_mode becomes longer padding at the end, where sizes are known and the kernel is longer.
+    """Return the attributes of a pooling; ceil_mode becomes more padding at the end if sizes are known and it is below the kernel.
 
-    ONNX's shape inference counts windows that start behind the input, which torch and the kernels of ONNX Runtime leave out.
+    ONNX's shape inference counts windows that start after the input, which torch and the kernels of ONNX Runtime omit.
     """
     attributes = {"kernel_shape": kernels, "strides": strides, "pads": pads * 2}
     sizes, wanted = x.sizes[-len(kernels) :], g.sizes[-len(kernels) :]
@@ -72,7 +72,7 @@ def _geometry(
 def max_pool(
     g: Graph, x: Tensor, kernel: Ints, stride: Ints = (), padding: Ints = 0, dilation: Ints = 1, ceil_mode: bool = False
 ) -> Tensor:
-    """max_pool(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool, of a whole axis that moves amax."""
+    """max_pool(x, kernel, stride, padding, dilation, ceil_mode) → MaxPool, or amax over whole dynamic axes."""
     if whole := _whole_axes(x, kernel, padding, axes_of(g)):
         kernel, stride = _left(whole, kernel, stride, axes_of(g))
         x = g.set_sizes(amax(g, x, whole, keepdim=True), _ones_at(whole, x.sizes))
@@ -100,10 +100,10 @@ def avg_pool(
     count_include_pad: bool = True,
     divisor_override: int | None = None,
 ) -> Tensor:
-    """avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override) → AveragePool, of a whole axis that moves mean.
+    """avg_pool(x, kernel, stride, padding, ceil_mode, count_include_pad, divisor_override) → AveragePool, or mean over whole dynamic axes.
 
-    With ceil_mode the windows that reach over the end are counted as torch does: the mean of what is inside, Mul by how many that are, Div.
-    Of float64 and integers it is the sum of the windows that Gather makes.
+    With ceil_mode, torch's divisor for windows that extend beyond the end differs: Mul by the number of elements inside, and Div.
+    In float64 and for integers it is the sum of the windows by Gather.
     """
     axes = axes_of(g)
     if not divisor_override and (taken := _whole_axes(x, kernel, padding, axes)):
@@ -128,14 +128,14 @@ def avg_pool(
 
 
 def _whole_axes(x: Tensor, kernel: Ints, padding: Ints, axes: int) -> list[int]:
-    """Return the axes, counted from the end, that move and of which the kernel takes all: `F.max_pool1d(x, x.shape[2])`."""
+    """Return the dynamic axes, counted from the end, that the kernel covers completely: `F.max_pool1d(x, x.shape[2])`."""
     kernels, sizes = spread(kernel, axes), x.sizes[-axes:]
     each_axis = zip(range(-axes, 0), kernels, sizes, each(padding, axes), strict=True)
     return [axis for axis, k, size, pad in each_axis if not isinstance(k, int) and k == size and not pad]
 
 
 def _left(whole: Sequence[int], kernel: Ints, stride: Ints, axes: int) -> tuple[list[Size], list[Size]]:
-    """Return the kernel and the stride with one for these axes."""
+    """Return the kernel and the stride with 1 for these axes."""
     kernels = spread(kernel, axes)
     return _ones_at(whole, kernels), _ones_at(whole, spread(stride, axes) if stride else kernels)
 
@@ -147,7 +147,7 @@ def _ones_at(axes: Sequence[int], sizes: Sequence[Size]) -> list[Size]:
 def _mean_of_windows(
     g: Graph, x: Tensor, kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int], with_padding: bool, divisor: int | None
 ) -> Tensor:
-    """The sum of each window by how many elements torch counts there, of integers without the fraction."""
+    """Return the sum of each window divided by torch's number of elements; for integers the quotient is truncated."""
     axes = len(kernels)
     wide = x.dtype if x.dtype in FLOATS else INT64
     image = add_batch_axis(g, g.set_sizes(g.cast(x, wide), x.sizes), axes + 2)
@@ -158,7 +158,7 @@ def _mean_of_windows(
 
 
 def _counts(g: Graph, sizes: Sequence[Size], kernels: Sequence[int], strides: Sequence[int], pads: Sequence[int], included: bool) -> Tensor:
-    """Return how many elements torch divides by in each window: those inside the image, with `included` also inside its padding.
+    """Return torch's divisor for each window: the number of elements inside the image, or with `included` also inside its padding.
 
     The result is int64 and broadcasts against (batch, channels, *windows).
     """
@@ -175,7 +175,7 @@ def _counts(g: Graph, sizes: Sequence[Size], kernels: Sequence[int], strides: Se
 
 @translates(aten.max_unpool2d.default, aten.max_unpool3d.default)
 def max_unpool(g: Graph, x: Tensor, indices: Tensor, output_size: Sequence[Size], *_: object) -> Tensor:
-    """max_unpool(x, indices, size) → ScatterElements into zeros, the spatial axes as one; Reshape."""
+    """max_unpool(x, indices, size) → ScatterElements into zeros with the spatial axes merged; Reshape."""
     # x and indices: (batch, channels, *pooled), the result: (batch, channels, *size)
     outer = x.sizes[: -len(output_size)]
     zeros = g.Expand(g.scalar(0, x.dtype), [*outer, prod(output_size)])

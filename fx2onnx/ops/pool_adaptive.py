@@ -1,4 +1,4 @@
-"""Pooling to a size that is asked for, whether it divides the input's or not. Not here: windows of one size (pool.py)."""
+"""Pooling to an output size, which may not divide the input size. Windows of constant size are in pool.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .pool import axes_of
 
 
 class Windows(NamedTuple):
-    """For each output position along an axis: the positions it reads (the last one again to fill up), which are real, and how many."""
+    """For each output position along an axis: the input positions, padded with the last one, which of them are real, and how many."""
 
     positions: Tensor  # (wanted, longest), int64
     real: Tensor  # (wanted, longest), bool
@@ -29,7 +29,7 @@ class Windows(NamedTuple):
 
 def windows(g: Graph, size: Size, wanted: Size) -> Windows:
     """Return the windows: output i reads ⌊i·size/wanted⌋ to ⌈(i + 1)·size/wanted⌉, exclusive: at most size//wanted + 2 positions."""
-    counted = wanted if isinstance(wanted, int) else sympy.Max(wanted, 1)  # ONNX Runtime divides by a zero for no window as well
+    counted = wanted if isinstance(wanted, int) else sympy.Max(wanted, 1)  # ONNX Runtime divides by zero even if there are no windows
     longest = size // counted + 2 if isinstance(size, int) and isinstance(counted, int) else FloorDiv(size, counted) + 2
     size, wanted, counted = (g.scalar(number, INT64) for number in (size, wanted, counted))
     one, zero = g.const(1, INT64), g.const(0, INT64)
@@ -41,7 +41,7 @@ def windows(g: Graph, size: Size, wanted: Size) -> Windows:
 
 
 def divides(size: Size, wanted: Size) -> bool:
-    """Return whether both are known and windows of one size do it."""
+    """Return whether both sizes are known and all windows have the same size."""
     return isinstance(size, int) and isinstance(wanted, int) and wanted > 0 and size > 0 and size % wanted == 0
 
 
@@ -50,7 +50,7 @@ def divides(size: Size, wanted: Size) -> bool:
     aten._adaptive_avg_pool2d.default, aten._adaptive_avg_pool3d.default,
 )  # fmt: skip
 def adaptive_avg_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> Tensor:
-    """adaptive_avg_pool(x, size) → ReduceMean to one, AveragePool where the size divides, else Gather, Where, ReduceSum, Div."""
+    """adaptive_avg_pool(x, size) → ReduceMean for size 1, AveragePool if it divides the input, else Gather, Where, ReduceSum, Div."""
     axes = axes_of(g)
     if all(size == 1 for size in output_size):
         return g.ReduceMean(x, list(range(x.rank - axes, x.rank)), keepdims=1)
@@ -76,7 +76,7 @@ def _means(g: Graph, x: Tensor, axis: int, rank: int, size: Size, wanted: Size) 
 
 @translates(aten.adaptive_max_pool1d.default, aten.adaptive_max_pool2d.default, aten.adaptive_max_pool3d.default)
 def adaptive_max_pool(g: Graph, x: Tensor, output_size: Sequence[Size]) -> list[Tensor]:
-    """adaptive_max_pool(x, size) → MaxPool where the size divides, else Gather of all windows, ReduceMax, ArgMax."""
+    """adaptive_max_pool(x, size) → MaxPool if it divides the input, else Gather of all windows, ReduceMax, ArgMax."""
     axes = axes_of(g)
     sizes = x.sizes[-axes:]
     if all(map(divides, sizes, output_size)):

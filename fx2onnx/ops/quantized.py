@@ -1,4 +1,4 @@
-"""Floats on a grid of whole numbers: torch's own quantised types, and the pair of operators that quantisers of programs insert."""
+"""Quantised values: torch's quantised dtypes, and the pair of operators that PT2E quantisers insert."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from ..translate.registry import takes_quantized, translates
 NARROW = (INT8, UINT8)
 SHORT = (INT16, UINT16)
 SHORT_SINCE = 21
-LEAST, MOST = -(2.0**31), 2147483520.0  # where torch cuts off the number of steps, as float32 has it
+LEAST, MOST = -(2.0**31), 2147483520.0  # torch clamps the number of steps, a float32, to these
 
 
 @takes_quantized
 @translates(aten.quantize_per_tensor.default, aten.quantize_per_tensor.tensor_qparams)
 def quantize_per_tensor(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, dtype: torch.dtype) -> Quantized:
-    """quantize_per_tensor(x, scale, zero_point, dtype) → QuantizeLinear of x · (1 / scale), with the zero point as torch adds it."""
+    """quantize_per_tensor(x, scale, zero_point, dtype) → QuantizeLinear of x · (1 / scale), with the zero point added as in torch."""
     stored = _check_storage_dtype(dtype)
     step, zero = g.scalar(scale, FLOAT), g.scalar(zero_point, stored)
     if not adds_zero_point_before_rounding():
@@ -44,7 +44,7 @@ def quantize_per_tensor(g: Graph, x: Tensor, scale: Operand, zero_point: Operand
 @takes_quantized
 @translates(aten.quantize_per_channel.default)
 def quantize_per_channel(g: Graph, x: Tensor, scales: Tensor, zero_points: Tensor, axis: int, dtype: torch.dtype) -> Quantized:
-    """quantize_per_channel(x, scales, zero_points, axis, dtype) → QuantizeLinear of x · (1 / scale), with zero_point of each row."""
+    """quantize_per_channel(x, scales, zero_points, axis, dtype) → QuantizeLinear of x · (1 / scale), with a zero point for each row."""
     stored = _check_storage_dtype(dtype)
     steps, zeros = g.cast(scales, FLOAT), g.cast(zero_points, stored)
     along = [-1, *[1] * (x.rank - axis - 1)]
@@ -58,10 +58,10 @@ def quantize_per_channel(g: Graph, x: Tensor, scales: Tensor, zero_points: Tenso
 @takes_quantized
 @translates(aten.dequantize.self)
 def dequantize(g: Graph, x: Quantized | Tensor) -> Tensor:
-    """dequantize(x) → DequantizeLinear; of a weight (values − zero_point) · scale; a tensor of floats as it is."""
+    """dequantize(x) → DequantizeLinear; for a weight (values − zero_point) · scale; nothing for a tensor of floats."""
     if isinstance(x, Tensor):
         return x
-    if x.values.weight is not None:  # ONNX Runtime rounds what is multiplied with a DequantizeLinear of a weight to int8
+    if x.values.weight is not None:  # ONNX Runtime rounds the other factor of a product with DequantizeLinear(weight) to int8
         along = [] if x.axis is None else [-1, *[1] * (x.values.rank - x.axis - 1)]
         scale, zero_point = (g.Reshape(g.cast(part, FLOAT), along) for part in (x.scale, x.zero_point))
         return g.Mul(g.Sub(g.cast(x.values, FLOAT), zero_point), scale)
@@ -72,7 +72,7 @@ def dequantize(g: Graph, x: Quantized | Tensor) -> Tensor:
 @takes_quantized
 @translates(aten.int_repr.default)
 def int_repr(g: Graph, x: Quantized) -> Tensor:
-    """int_repr(x) → the whole numbers of a quantised tensor."""
+    """int_repr(x) → the integers of a quantised tensor."""
     return x.values
 
 
@@ -83,10 +83,10 @@ def int_repr(g: Graph, x: Quantized) -> Tensor:
 def quantize_to_range(
     g: Graph, x: Tensor, scale: Operand, zero_point: Operand, quant_min: Operand, quant_max: Operand, dtype: torch.dtype
 ) -> Tensor:
-    """quantize_per_tensor(x, scale, zero_point, min, max, dtype) → QuantizeLinear, and Clip to a range narrower than the type's.
+    """quantize_per_tensor(x, scale, zero_point, min, max, dtype) → QuantizeLinear, and Clip if the range is narrower than the dtype's.
 
-    Runtimes look for this pair, so it stays one though QuantizeLinear divides by the scale, and torch multiplies by its inverse: a value
-    half way between two steps may go to the other one. A weight is exact, since its whole numbers are computed here.
+    Runtimes match this pair, so it is kept although QuantizeLinear divides by the scale and torch multiplies by its inverse. A value
+    halfway between two steps may therefore be rounded differently. A weight is exact, because its integers are computed during the export.
     """
     kind = _whole(g, dtype)
     weight = grid_of_weight(g, x, scale, zero_point, Range(quant_min, quant_max, dtype))
@@ -112,16 +112,16 @@ def dequantize_from_range(
 
 @cache
 def adds_zero_point_before_rounding() -> bool:
-    """Return whether torch's own quantised types are rounded with their zero point, as in torch 2.13, or before it is added."""
+    """Return whether torch adds the zero point before rounding its quantised dtypes, as in torch 2.13."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # they are deprecated
+        warnings.simplefilter("ignore")  # these dtypes are deprecated
         probe = torch.quantize_per_tensor(torch.tensor([-21.35], device="cpu"), 0.7, -4, torch.qint8)
     return int(probe.int_repr()) == -34  # -21.35 · (1 / 0.7) is just below -30.5, and -34.5 with the zero point
 
 
 @dataclass(frozen=True)
 class Range:
-    """The whole numbers from `least` to `most`, in the type that they are stored in."""
+    """The integers from `least` to `most`, in the dtype that they are stored in."""
 
     least: Any
     most: Any
@@ -129,7 +129,7 @@ class Range:
 
 
 def grid_of_weight(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, to: Range, axis: int | None = None) -> Tensor | None:
-    """Return the whole numbers of a weight, computed here as torch does; None for what is no weight, or known in a call only."""
+    """Return the integers of a weight, computed as in torch; None if it is not a weight, or is known only in a call."""
     weight, step, zero = (read_constant(g, value) for value in (x, scale, zero_point))
     if weight is None or step is None or zero is None or not isinstance(to.least, int) or not isinstance(to.most, int):
         return None
@@ -142,26 +142,27 @@ def grid_of_weight(g: Graph, x: Tensor, scale: Operand, zero_point: Operand, to:
 
 
 def read_constant(g: Graph, value: Operand) -> torch.Tensor | None:
-    """Return what is known of a value before any call: a number, a constant, or a weight that no call changes."""
+    """Return a value that is known before any call: a number, a constant, or a weight that no call changes."""
     if isinstance(value, (int, float)):
         return torch.tensor(value)
     return value.weight if isinstance(value, Tensor) and value not in g.shared.may_change else None
 
 
 def inverse(g: Graph, scale: Tensor) -> Tensor:
-    """Return 1 / scale in float32, which torch multiplies with; not as `Div(1, scale)`: ONNX Runtime makes x · (1 / scale) x / scale."""
+    """Return 1 / scale in float32, which torch multiplies by, but not as `Div(1, scale)`: ONNX Runtime fuses x · (1 / scale) to x /
+    scale."""
     settled = read_constant(g, scale)
     return g.Mul(g.Div(g.const(2, FLOAT), scale), 0.5) if settled is None else g.const(1 / settled.float(), FLOAT)
 
 
 def round_to_grid(g: Graph, steps: Tensor, zero_point: Tensor, axis: int | None = None) -> Tensor:
-    """Return the whole numbers next to these numbers of steps, with the zero point added, cut off at the ends of its type."""
+    """Return the numbers of steps rounded, with the zero point added, and clamped to its dtype."""
     ones = g.const(1, FLOAT) if axis is None else g.Expand(g.const([1], FLOAT), g.shape(zero_point))
     return g.QuantizeLinear(steps, ones, zero_point, **({} if axis is None else {"axis": axis}))
 
 
 def _quantize_floats(g: Graph, x: Tensor, dtype: ir.DataType, of_nan: int) -> Tensor:
-    """Return whole numbers next to these floats, cut off at the ends of a type."""
+    """Return floats rounded to integers, and clamped to a dtype."""
     return g.QuantizeLinear(g.Where(g.IsNaN(x), g.const(of_nan, FLOAT), x), g.const(1, FLOAT), g.const(0, dtype))
 
 

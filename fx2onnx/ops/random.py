@@ -1,4 +1,4 @@
-"""Random numbers and dropout: shapes, dtypes and distributions are torch's, the numbers are ONNX Runtime's own."""
+"""Random numbers and dropout: shapes, dtypes and distributions are as in torch, but the numbers are from ONNX Runtime."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UNIFORM, NORMAL = "RandomUniform", "RandomNormal"
 
 
 def append_random(g: Graph, kind: str, sizes: Sequence[Size], dtype: ir.DataType, **parameters: float) -> Tensor:
-    """Append RandomUniform or RandomNormal of these sizes, like a ConstantOfShape where they move: float32 for all but float64."""
+    """Append RandomUniform or RandomNormal in these sizes, by Random…Like if they are dynamic: float64, or float32 for other dtypes."""
     attributes: dict[str, Any] = dict(parameters)
     if sizes and dtype != DOUBLE and all(isinstance(size, int) for size in sizes):
         return g.set_sizes(g.op(kind, shape=list(sizes), **attributes), sizes)
@@ -116,20 +116,20 @@ def _integers(g: Graph, low: Size, high: Size) -> Tensor:
 
 @translates(aten.randperm.default, aten.randperm.generator)
 def randperm(g: Graph, n: Size, dtype: torch.dtype | None = None, generator: None = None) -> Tensor:
-    """randperm(n) → the order that sorts a RandomUniform: TopK."""
+    """randperm(n) → the order that sorts RandomUniform: TopK."""
     return g.op("TopK", append_random(g, UNIFORM, [n], DOUBLE), [n], outputs=2)[1]
 
 
 @translates(aten.multinomial.default)
 def multinomial(g: Graph, p: Tensor, samples: Size, replacement: bool = False, generator: torch.Generator | None = None) -> Tensor:
-    """multinomial(p, samples, replacement) → with replacement Multinomial of Log; else the largest of log p − log(−log u): TopK."""
+    """multinomial(p, samples, replacement) → Multinomial of Log; without replacement, TopK of log p − log(−log u)."""
     logs = g.Log(p)
     if not replacement:
         noise = append_random(g, UNIFORM, p.sizes, p.dtype)
         gumbel = g.Neg(g.Log(g.Neg(g.Log(g.Max(noise, 1e-20)))))
         return g.op("TopK", g.Add(logs, g.cast(gumbel, p.dtype)), [samples], axis=-1, outputs=2)[1]
     if not isinstance(samples, int):
-        raise Untranslated("without replacement, the number of samples must not depend on the input")
+        raise Untranslated("with replacement, the number of samples must not depend on the input")
     rows = logs if p.rank == 2 else g.Unsqueeze(logs, [0])
     made = g.Multinomial(g.cast(rows, FLOAT), sample_size=samples)
     return made if p.rank == 2 else g.Squeeze(made, [0])
@@ -166,7 +166,7 @@ def feature_dropout(g: Graph, x: Tensor, p: float, train: bool) -> Tensor:
 
 @translates(aten.alpha_dropout.default, aten.feature_alpha_dropout.default)
 def alpha_dropout(g: Graph, x: Tensor, p: float, train: bool) -> Tensor:
-    """alpha_dropout(x, p, train) → a·(x where kept, else α′) + b, of the same mean and variance; nothing in evaluation."""
+    """alpha_dropout(x, p, train) → a·(x if kept, else α′) + b, with the same mean and variance; nothing in evaluation."""
     if not train or p == 0:
         return x
     if p == 1:

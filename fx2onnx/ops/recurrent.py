@@ -15,8 +15,8 @@ from ..ir.recurrences import recurrences
 from ..translate.registry import translates
 from .random import dropout
 
-WELL_CONDITIONED = 1000  # weights that a state is carried back through: it keeps four of its seven digits
-LSTM_ORDER, GRU_ORDER, RNN_ORDER = (0, 3, 1, 2), (1, 0, 2), (0,)  # of the gates in ONNX, as positions in torch's order
+WELL_CONDITIONED = 1000  # the condition number of a projection, with which a state keeps four of its seven digits
+LSTM_ORDER, GRU_ORDER, RNN_ORDER = (0, 3, 1, 2), (1, 0, 2), (0,)  # the order of the gates in ONNX, as positions in torch's order
 OF_KIND: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
     "lstm": ("LSTM", LSTM_ORDER, {}),
     "gru": ("GRU", GRU_ORDER, {"linear_before_reset": 1}),
@@ -26,7 +26,7 @@ OF_KIND: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
 
 
 class Layers(NamedTuple):
-    """How a recurrent network is put together, and the lengths of its sequences, int32, where they differ."""
+    """The configuration of a recurrent network, and the lengths of its sequences, int32, if they differ."""
 
     biases: bool
     number: int
@@ -37,7 +37,7 @@ class Layers(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """1, or 2 for there and back."""
+        """1, or 2 if bidirectional."""
         return 1 + self.bidirectional
 
 
@@ -51,13 +51,14 @@ def run(
     layers: Layers,
     **given: Any,
 ) -> list[Tensor]:
-    """Append each layer as one ONNX operator, fed the output of the one before; return the last output, and the final states.
+    """Append one ONNX operator for each layer, whose input is the output of the last; return the last output and the final states.
 
     Args:
-        x: (length, batch, features), or (batch, length, features) with batch_first; so is the output, of directions·hidden features.
-        states: each (layers·directions, batch, hidden), and so are the final ones.
-        weights: of each layer and direction (gates·hidden, features), (gates·hidden, hidden), and with biases twice (gates·hidden,);
-            where the hidden state is projected, (projected, hidden) at the end, and (gates·hidden, projected) in the second place.
+        x: (length, batch, features), or (batch, length, features) with batch_first; the output has directions·hidden features.
+        states: each (layers·directions, batch, hidden), as the final ones.
+        weights: for each layer and direction (gates·hidden, features), (gates·hidden, hidden), and twice (gates·hidden,) if there are
+        biases;
+            if the hidden state is projected, the second is (gates·hidden, projected), and (projected, hidden) follows.
     """
     if x.dtype == DOUBLE:
         raise Untranslated(f"ONNX Runtime's {op_type} does not compute in float64")
@@ -89,12 +90,12 @@ def _layer(
     given: dict[str, Any],
     projection: Tensor | None = None,
 ) -> list[Tensor]:
-    """Append the operator, and put the directions of its output side by side.
+    """Append the operator, and concatenate the directions of its output.
 
-    ONNX has the output as (length, directions, batch, hidden); the result is (length, batch, directions·hidden).
+    ONNX returns (length, directions, batch, hidden); this function returns (length, batch, directions·hidden).
 
     Args:
-        projection: what the hidden state is multiplied by, (directions, hidden, projected).
+        projection: the matrix that the hidden state is multiplied by, (directions, hidden, projected).
     """
     hidden = weights[0][1].sizes[-1]
     w, r = (_pack_weights(g, [direction[i : i + 1] for direction in weights], order) for i in range(2))
@@ -130,10 +131,10 @@ def _projected_layer(
     layers: Layers,
     given: dict[str, Any],
 ) -> list[Tensor]:
-    """Append a layer whose hidden state is projected, which ONNX has no operator for.
+    """Append a layer with a projected hidden state, for which ONNX has no operator.
 
-    What is projected before the next step may be projected behind all steps, if the weights of the recurrence are multiplied by those of
-    the projection. A state to begin with is what one before a projection gives: the shortest of these.
+    The projection can be applied after all steps, if the weights of the recurrence are multiplied by those of the projection. The
+    initial hidden state becomes the shortest vector whose projection it is.
     """
     recurrent, projections = (_stack_constant_weights([direction[i] for direction in weights], g) for i in (1, -1))
     if bool((torch.linalg.cond(projections) > WELL_CONDITIONED).any()):
@@ -152,7 +153,7 @@ def _projected_layer(
 
 
 def _stack_constant_weights(weights: Sequence[Tensor], g: Graph) -> torch.Tensor:
-    """Return the numbers of weights, (directions, …), in float64."""
+    """Return constant weights, (directions, …), in float64."""
     data = [tensor for weight in weights if (tensor := _data(g, weight)) is not None]
     if len(data) != len(weights):
         raise Untranslated("ONNX has no operator for proj_size, and it can be replaced only if the weights are constant")
@@ -164,9 +165,9 @@ def _activations(given: dict[str, Any], layers: Layers) -> dict[str, Any]:
 
 
 def _pack_weights(g: Graph, directions: Sequence[Sequence[Tensor]], order: Sequence[int]) -> Tensor:
-    """Return the weights of each direction with their gates in ONNX's order: (directions, gates·hidden, …).
+    """Return the weights of each direction with the gates in ONNX's order: (directions, gates·hidden, …).
 
-    Weights that are initialisers become one; others are rearranged by Split, Concat and Unsqueeze.
+    Weights that are initialisers become one initialiser; others are rearranged by Split, Concat and Unsqueeze.
     """
     data = [[tensor for weight in direction if (tensor := _data(g, weight)) is not None] for direction in directions]
     if list(map(len, data)) == list(map(len, directions)):
@@ -257,7 +258,7 @@ def of_lengths(
     train: bool,
     bidirectional: bool,
 ) -> list[Tensor]:
-    """of_lengths(x, lengths, states, weights, kind, …) → LSTM, GRU or RNN for each layer, with the lengths."""
+    """of_lengths(x, lengths, states, weights, kind, …) → LSTM, GRU or RNN for each layer, with sequence_lens."""
     layers = Layers(has_biases, num_layers, dropout_p if train else 0.0, bidirectional, False, g.cast(lengths, torch.int32))
     op_type, order, given = OF_KIND[kind]
     return run(g, op_type, order, x, states, weights, layers, **given)

@@ -1,4 +1,4 @@
-"""Sums, products, means, variances and truths over axes. Not here: reduce_extreme.py, reduce_norm.py, running sums (cumulative.py)."""
+"""Sums, products, means, variances and any/all over axes. See also reduce_extreme.py, reduce_norm.py and cumulative.py."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ OF_EACH: dict[str, Callable[[Graph, Tensor], Tensor]] = {
     "ReduceL2": lambda g, x: g.set_sizes(g.Abs(x), x.sizes),
     "ReduceSumSquare": lambda g, x: g.set_sizes(g.Mul(x, x), x.sizes),
 }
-"""What a reduction over no axes makes of each element."""
+"""The results of reductions over no axes, for each element."""
 
 
 def axes_of(x: Tensor, dims: Dims) -> list[int]:
-    """Return the axes, counted from the front and in order: all of them for None and []."""
+    """Return the axes, counted from the front and sorted; None and [] mean all axes."""
     given = [dims] if isinstance(dims, int) else dims
     if not given:
         return list(range(x.rank))
@@ -43,7 +43,7 @@ def left_over(x: Tensor, axes: Sequence[int], keepdim: bool) -> tuple[Size, ...]
 
 
 def never_empty(x: Tensor, axes: Sequence[int]) -> bool:
-    """Return whether none of these axes can ever be empty."""
+    """Return whether these axes can never be empty."""
     return all(isinstance(x.sizes[axis], int) and x.sizes[axis] > 0 for axis in axes)
 
 
@@ -53,7 +53,7 @@ def precise(g: Graph, x: Tensor) -> Tensor:
 
 
 def append_reduce(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Append one Reduce… over these axes; over none what it makes of each element, for which ONNX has only Reduce… of all or of nothing."""
+    """Append a reduction over these axes; no axes mean an elementwise function here, because ONNX would reduce all or none."""
     if not axes:
         return OF_EACH[op_type](g, x)
     made = g.op(op_type, x, list(axes) if len(axes) < x.rank else None, keepdims=int(keepdim))
@@ -61,7 +61,7 @@ def append_reduce(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdi
 
 
 def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Tensor:
-    """Append ReduceSum; int64 as a product with ones, since ONNX Runtime's ReduceSum adds int64 as float64 and is off above 2⁵³."""
+    """Append ReduceSum; for int64 a product with ones, because ONNX Runtime's ReduceSum uses float64 and is inexact above 2⁵³."""
     if x.dtype != INT64 or x.rank == 0:
         return append_reduce(g, "ReduceSum", x, axes, keepdim)
     rows, length = flatten_axes(g, x, axes)
@@ -71,7 +71,7 @@ def total(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool = False) -> Te
 
 
 def flatten_axes(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Size]:
-    """Return the tensor with these axes as one, the last, behind at least one other; and how long that is."""
+    """Return the tensor with these axes merged into the last one, after at least one other axis, and the size of that axis."""
     kept = [axis for axis in range(x.rank) if axis not in axes]
     order = [*kept, *axes]
     last = x if order == sorted(order) else g.Transpose(x, perm=order)
@@ -81,7 +81,7 @@ def flatten_axes(g: Graph, x: Tensor, axes: Sequence[int]) -> tuple[Tensor, Size
 
 
 def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.DataType) -> int | Tensor:
-    """Return how many elements there are along the axes: a number, or a tensor that broadcasts against what is left over."""
+    """Return the number of elements along the axes: an integer, or a tensor that broadcasts with the reduced tensor."""
     number = math.prod(x.sizes[axis] for axis in axes)
     if isinstance(number, int) or number.is_number:
         return int(number)
@@ -89,7 +89,7 @@ def count(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool, dtype: ir.Dat
 
 
 def mean_of(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Append ReduceMean; ReduceSum and Div where there may be no elements, since ONNX Runtime's mean of nothing is 0 and torch's is NaN."""
+    """Append ReduceMean; ReduceSum and Div if the axes may be empty, because ONNX Runtime's mean is then 0 instead of NaN."""
     if never_empty(x, axes):
         return append_reduce(g, "ReduceMean", x, axes, keepdim)
     x = precise(g, x)
@@ -98,8 +98,8 @@ def mean_of(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
 
 @translates(aten.sum.default, aten.sum.dim_IntList)
 def sum_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
-    """sum(x, dim?, keepdim, dtype) → ReduceSum in the dtype of the result; MatMul with ones where int64 could be inexact."""
-    axes, wide = axes_of(x, dim), INT64 if g.dtype == INT32 else g.dtype  # ONNX Runtime's sum of int32 stops at its ends, torch's wraps
+    """sum(x, dim?, keepdim, dtype) → ReduceSum in the dtype of the result; MatMul with ones if int64 could be inexact."""
+    axes, wide = axes_of(x, dim), INT64 if g.dtype == INT32 else g.dtype  # ONNX Runtime's sum of int32 saturates, torch's wraps
     if x.dtype in NARROW:
         return append_reduce(g, "ReduceSum", g.cast(x, wide), axes, keepdim)
     return total(g, g.cast(x, wide), axes, keepdim)
@@ -120,7 +120,7 @@ def replace_nan(g: Graph, x: Tensor, instead: float = 0) -> Tensor:
 
 @translates(aten.nanmean.default)
 def nanmean(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
-    """nanmean(x, dim?, keepdim, dtype) → the sum without NaN, by how many are none: IsNaN, Where, ReduceSum, Div."""
+    """nanmean(x, dim?, keepdim, dtype) → the sum without NaN, divided by the number of other elements: IsNaN, Where, ReduceSum, Div."""
     x, axes = precise(g, g.cast(x, g.dtype)), axes_of(x, dim)
     numbers = g.set_sizes(g.cast(g.Not(g.IsNaN(x)), x.dtype), x.sizes)
     return g.Div(append_reduce(g, "ReduceSum", replace_nan(g, x), axes, keepdim), append_reduce(g, "ReduceSum", numbers, axes, keepdim))
@@ -128,13 +128,13 @@ def nanmean(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype:
 
 @translates(aten.mean.default, aten.mean.dim)
 def mean(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
-    """mean(x, dim?, keepdim, dtype) → ReduceMean; ReduceSum and Div where the axes may be empty."""
+    """mean(x, dim?, keepdim, dtype) → ReduceMean; ReduceSum and Div if the axes may be empty."""
     return mean_of(g, g.cast(x, g.dtype), axes_of(x, dim), keepdim)
 
 
 @translates(aten.prod.default, aten.prod.dim_int)
 def prod(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None) -> Tensor:
-    """prod(x, dim?, keepdim, dtype) → ReduceProd; of integers a Scan of Mul, since ONNX Runtime's ReduceProd is exact only up to 2⁵³."""
+    """prod(x, dim?, keepdim, dtype) → ReduceProd; for integers a Scan of Mul, because ONNX Runtime's ReduceProd is inexact above 2⁵³."""
     axes, truths = axes_of(x, dim), x.dtype == BOOL
     x = g.cast(x, g.dtype)
     if truths or x.dtype in FLOATS or x.rank == 0:
@@ -146,18 +146,18 @@ def prod(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False, dtype: to
 
 @translates(aten.any.default, aten.any.dim, aten.any.dims, aten._is_any_true.default)
 def any_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """any(x, dim?, keepdim) → ReduceMax of booleans; nothing but the cast for dim=[]."""
+    """any(x, dim?, keepdim) → ReduceMax of booleans; only the cast for dim=[]."""
     return g.cast(x, BOOL) if dim == [] else truth(g, "ReduceMax", x, axes_of(x, dim), keepdim)
 
 
 @translates(aten.all.default, aten.all.dim, aten.all.dims, aten._is_all_true.default)
 def all_(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """all(x, dim?, keepdim) → ReduceMin of booleans; nothing but the cast for dim=[]."""
+    """all(x, dim?, keepdim) → ReduceMin of booleans; only the cast for dim=[]."""
     return g.cast(x, BOOL) if dim == [] else truth(g, "ReduceMin", x, axes_of(x, dim), keepdim)
 
 
 def truth(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Append ReduceMax or ReduceMin of booleans; of uint8 before opset 20 and where there may be none, as ONNX Runtime wants it."""
+    """Append ReduceMax or ReduceMin of booleans; of uint8 before opset 20 and if the axes may be empty, for ONNX Runtime."""
     flags = g.cast(x, BOOL)
     if g.opset < 20 or not never_empty(x, axes):
         flags = g.cast(flags, UINT8)
@@ -177,7 +177,7 @@ def logsumexp(g: Graph, x: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
 
 
 def log_of_sum(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Return ReduceLogSumExp of the distances from the largest: ONNX Runtime's own loses all that follow a −inf at the start."""
+    """Return ReduceLogSumExp of the distances from the maximum: without this, ONNX Runtime is wrong if the first element is −inf."""
     if x.rank == 0:
         return x
     limits = torch.finfo(TORCH[x.dtype])
@@ -187,7 +187,7 @@ def log_of_sum(g: Graph, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tenso
 
 
 def spread(g: Graph, x: Tensor, dim: Dims, correction: Number, keepdim: bool) -> Tensor:
-    """Return the variance: the sum of squared distances from the mean by max(count − correction, 0)."""
+    """Return the variance: the sum of squared distances from the mean, divided by max(count − correction, 0)."""
     x, axes = precise(g, x), axes_of(x, dim)
     centred = g.set_sizes(g.Sub(x, append_reduce(g, "ReduceMean", x, axes, True)), x.sizes)
     number = count(g, x, axes, keepdim, x.dtype)
@@ -260,5 +260,5 @@ def trace(g: Graph, x: Tensor) -> Tensor:
 
 
 def half_rounded_up(size: Size) -> Size:
-    """Return ⌈size / 2⌉, also of a size that moves."""
+    """Return ⌈size / 2⌉, also for a dynamic size."""
     return (size + 1) // 2 if isinstance(size, int) else FloorDiv(size + 1, 2)

@@ -1,4 +1,4 @@
-"""Largest, smallest and middle elements along axes, and where they are. Not here: the larger of two tensors (pointwise.py)."""
+"""Largest, smallest and middle elements along axes, and their positions. The larger of two tensors is in pointwise.py."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ COMPARED_AS_INT64 = (INT64, UINT32)
 
 
 def extreme(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Append ReduceMax or ReduceMin; NaN where one is among the elements, which ONNX Runtime passes over.
+    """Append ReduceMax or ReduceMin; the result is NaN if an element is, which ONNX Runtime ignores.
 
-    Of int64 it is what stands at ArgMax or ArgMin: the other two compare some numbers from 2^31 on wrongly in ONNX Runtime.
+    For int64, ArgMax or ArgMin and GatherElements are used, because ONNX Runtime's reductions compare some numbers from 2^31 on
+    incorrectly.
     """
     if x.dtype == BOOL:
         return truth(g, op_type, x, axes, keepdim)
@@ -32,13 +33,13 @@ def extreme(g: Graph, op_type: str, x: Tensor, axes: Sequence[int], keepdim: boo
 
 
 def nan_passed_on(g: Graph, x: Tensor, found: Tensor, axes: Sequence[int], keepdim: bool) -> Tensor:
-    """Return `found`, or NaN where there is one among the elements: the sum of absolute values is NaN only then."""
+    """Return `found`, or NaN if an element is NaN, which is when the sum of absolute values is NaN."""
     size = append_reduce(g, "ReduceL1", x, axes, keepdim)
     return g.set_sizes(g.Where(g.IsNaN(size), size, found), size.sizes)
 
 
 def position(g: Graph, op_type: str, x: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    """Append ArgMax or ArgMin along an axis, or among all elements: the first of equal ones, or the first NaN."""
+    """Append ArgMax or ArgMin along an axis, or over all elements; the position is that of the first equal element, or the first NaN."""
     if x.rank == 0:
         return g.const(0, INT64)
     if dim is not None or x.rank == 1:
@@ -57,13 +58,13 @@ def _position(g: Graph, op_type: str, x: Tensor, axis: int, keepdim: bool) -> Te
 
 @translates(aten.amax.default, aten.max.default)
 def amax(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """amax(x, dim?, keepdim) → ReduceMax; of floats also ReduceL1, IsNaN, Where, for NaN."""
+    """amax(x, dim?, keepdim) → ReduceMax; for floats also ReduceL1, IsNaN, Where, for NaN."""
     return extreme(g, "ReduceMax", x, axes_of(x, dim), keepdim)
 
 
 @translates(aten.amin.default, aten.min.default)
 def amin(g: Graph, x: Tensor, dim: Dims = None, keepdim: bool = False) -> Tensor:
-    """amin(x, dim?, keepdim) → ReduceMin; of floats also ReduceL1, IsNaN, Where, for NaN."""
+    """amin(x, dim?, keepdim) → ReduceMin; for floats also ReduceL1, IsNaN, Where, for NaN."""
     return extreme(g, "ReduceMin", x, axes_of(x, dim), keepdim)
 
 
@@ -75,36 +76,36 @@ def aminmax(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) 
 
 @translates(aten.max.dim)
 def max_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """max(x, dim, keepdim) → amax, and argmax where the index is used."""
+    """max(x, dim, keepdim) → amax, and argmax if the index is used."""
     return amax(g, x, dim, keepdim), position(g, "ArgMax", x, dim, keepdim)
 
 
 @translates(aten.min.dim)
 def min_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """min(x, dim, keepdim) → amin, and argmin where the index is used."""
+    """min(x, dim, keepdim) → amin, and argmin if the index is used."""
     return amin(g, x, dim, keepdim), position(g, "ArgMin", x, dim, keepdim)
 
 
 @translates(aten.argmax.default)
 def argmax(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """argmax(x, dim?, keepdim) → ArgMax; of floats also that of IsNaN, and Where, since NaN is the largest."""
+    """argmax(x, dim?, keepdim) → ArgMax; for floats also ArgMax of IsNaN, and Where, because NaN counts as the largest."""
     return position(g, "ArgMax", x, dim, keepdim)
 
 
 @translates(aten.argmin.default)
 def argmin(g: Graph, x: Tensor, dim: int | None = None, keepdim: bool = False) -> Tensor:
-    """argmin(x, dim?, keepdim) → ArgMin; of floats also ArgMax of IsNaN, and Where, since NaN is the smallest."""
+    """argmin(x, dim?, keepdim) → ArgMin; for floats also ArgMax of IsNaN, and Where, because NaN counts as the smallest."""
     return position(g, "ArgMin", x, dim, keepdim)
 
 
 def ascending(g: Graph, x: Tensor, axis: int, number: object) -> tuple[Tensor, Tensor]:
-    """Return the `number` smallest along an axis in ascending order, NaN last, and where they are: TopK."""
+    """Return the `number` smallest elements along an axis in ascending order, NaN last, and their positions: TopK."""
     return g.TopK(replace_nan(g, x, math.inf), [number], axis=axis, largest=0, outputs=2)
 
 
 @translates(aten.median.dim)
 def median_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """median(x, dim, keepdim) → the last of TopK of the smaller half; of equal elements the first, and with NaN any index."""
+    """median(x, dim, keepdim) → the last of TopK of the smaller half; the first of equal elements, and any index for NaN."""
     if x.rank == 0:
         return x, g.const(0, INT64)
     axis = dim % x.rank
@@ -124,7 +125,7 @@ def median(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.nanmedian.dim)
 def nanmedian_along(g: Graph, x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """nanmedian(x, dim, keepdim) → TopK of all, and what stands at (numbers − 1) / 2: IsNaN, ReduceSum, GatherElements."""
+    """nanmedian(x, dim, keepdim) → TopK of all, and the element at (numbers − 1) / 2: IsNaN, ReduceSum, GatherElements."""
     if x.rank == 0 or x.dtype not in FLOATS:
         return median_along(g, x, dim, keepdim)
     axis = dim % x.rank
@@ -151,7 +152,7 @@ def _flat(g: Graph, x: Tensor) -> Tensor:
 def quantile(
     g: Graph, x: Tensor, q: Tensor | float, dim: int | None = None, keepdim: bool = False, interpolation: str = "linear"
 ) -> Tensor:
-    """quantile(x, q, dim?, keepdim, interpolation) → TopK of all, and Gather at q·(n − 1), rounded or between its neighbours."""
+    """quantile(x, q, dim?, keepdim, interpolation) → TopK of all, and Gather at q·(n − 1), rounded or interpolated."""
     shown = x if dim is not None and x.rank else _flat(g, x)
     axis = (dim or 0) % shown.rank
     order = [i for i in range(shown.rank) if i != axis] + [axis]
@@ -167,7 +168,7 @@ def quantile(
 
 
 def _between(g: Graph, ordered: Tensor, rank: Tensor, interpolation: str) -> Tensor:
-    """Return what stands at a rank that may not be whole."""
+    """Return the element at a rank that may be fractional."""
     rounding = {"lower": "Floor", "higher": "Ceil", "nearest": "Round"}.get(interpolation)
     if rounding:
         return g.Gather(ordered, g.cast(g.op(rounding, rank), INT64), axis=-1)

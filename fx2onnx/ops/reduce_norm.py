@@ -1,4 +1,4 @@
-"""Norms, dist and cdist. Not here: layer norm and its like (norm.py)."""
+"""Norms, dist and cdist. Normalisation layers are in norm.py."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTREME = {math.inf: "ReduceMax", -math.inf: "ReduceMin"}
 
 
 def p_norm(g: Graph, x: Tensor, p: float, axes: list[int], keepdim: bool) -> Tensor:
-    """Return (Σ|x|ᵖ)^(1/p): ReduceL1, ReduceL2, ReduceMax or ReduceMin of Abs, the count of what is not 0, or Pow, ReduceSum, Pow."""
+    """Return (Σ|x|ᵖ)^(1/p): ReduceL1, ReduceL2, ReduceMax or ReduceMin of Abs, the count of nonzero elements, or Pow, ReduceSum, Pow."""
     if p in DIRECT:
         return append_reduce(g, DIRECT[p], x, axes, keepdim)
     if p in EXTREME:
@@ -50,7 +50,7 @@ def norm(g: Graph, x: Tensor, p: float | None = 2, dim: Dims = None, keepdim: bo
 def matrix_norm(
     g: Graph, x: Tensor, ord: float | str = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """linalg_matrix_norm(x, ord, dim, keepdim, dtype) → ReduceL2 for fro; the extreme of ReduceL1 for ±1 and ±inf."""
+    """linalg_matrix_norm(x, ord, dim, keepdim, dtype) → ReduceL2 for fro; the maximum or minimum of ReduceL1 for ±1 and ±inf."""
     x, (rows, columns) = g.cast(x, g.dtype), (d % x.rank for d in dim)
     if ord == "fro":
         return append_reduce(g, "ReduceL2", x, sorted((rows, columns)), keepdim)
@@ -65,7 +65,7 @@ def matrix_norm(
 
 
 def _norm_by_singular_values(g: Graph, x: Tensor, ord: float | str, dim: tuple[int, int], keepdim: bool) -> Tensor:
-    """The sum of the singular values, the largest or the smallest."""
+    """Return the sum of the singular values, the largest or the smallest."""
     order = [*[i for i in range(x.rank) if i not in dim], *dim]
     values = singular_values(g, permute_axes(g, x, order))
     last = [values.rank - 1]
@@ -78,7 +78,7 @@ def _norm_by_singular_values(g: Graph, x: Tensor, ord: float | str, dim: tuple[i
 def linalg_norm(
     g: Graph, x: Tensor, ord: float | str | None = None, dim: Dims = None, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> Tensor:
-    """linalg_norm(x, ord?, dim?, keepdim, dtype) → the vector norm, or with an order and two axes the matrix norm."""
+    """linalg_norm(x, ord?, dim?, keepdim, dtype) → the vector norm, or the matrix norm if an order and two axes are given."""
     axes = [dim] if isinstance(dim, int) else dim or list(range(x.rank))
     if ord is not None and len(axes) == 2:
         return matrix_norm(g, x, ord, axes, keepdim)

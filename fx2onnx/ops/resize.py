@@ -1,4 +1,4 @@
-"""Images in another size: upsampling, sampling at a grid, and the grids. Not here: resize_antialiased.py, pixel shuffles (nn_layout.py)."""
+"""Resizing of images: upsampling, grid sampling, and grids. See also resize_antialiased.py, and nn_layout.py for pixel shuffles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PADDINGS = ("zeros", "border", "reflection")
 
 
 def append_resize(g: Graph, x: Tensor, scales: Sequence[float | None], **attributes: Any) -> Tensor:
-    """Append Resize of all axes after the second, by these scales where there are any, else to the sizes of the result."""
+    """Append Resize of all axes after the second, by the given scales, or to the sizes of the result."""
     axes = list(range(2, x.rank))
     if any(scale is not None for scale in scales):
         return g.Resize(x, None, g.const(_all(g, x, scales), FLOAT), axes=axes, **attributes)
@@ -32,14 +32,14 @@ def _all(g: Graph, x: Tensor, scales: Sequence[Scale | None]) -> list[Scale]:
     """Return a scale for each axis.
 
     Raises:
-        Untranslated: sizes are given as well, and not known to be those that the scales lead to.
+        Untranslated: sizes are given as well, and may differ from those of the scales.
     """
     _check_sizes(g, x, scales)
     return [out / size if scale is None else scale for scale, out, size in zip(scales, g.sizes[2:], x.sizes[2:], strict=True)]
 
 
 def _check_sizes(g: Graph, x: Tensor, scales: Sequence[float | None]) -> None:
-    """Check that sizes and scales agree: a vec overload has sizes only without scales, the others take both."""
+    """Check that sizes and scales agree: a vec overload has sizes only without scales, the others have both."""
     if g.overload._overloadname == "vec":
         return
     for size, wanted, scale in zip(x.sizes[2:], g.sizes[2:], scales, strict=True):
@@ -52,7 +52,7 @@ def _check_sizes(g: Graph, x: Tensor, scales: Sequence[float | None]) -> None:
     aten._upsample_nearest_exact1d.vec, aten._upsample_nearest_exact2d.vec, aten._upsample_nearest_exact3d.vec,
 )  # fmt: skip
 def nearest_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, scale_factors: Sequence[float] | None) -> Tensor:
-    """upsample_nearest(x, size?, scales?) → Resize by whole numbers, else Gather at the positions that torch rounds to."""
+    """upsample_nearest(x, size?, scales?) → Resize by integer factors, else Gather at torch's rounded positions."""
     return nearest(g, x, size, *(scale_factors or ()))
 
 
@@ -61,7 +61,7 @@ def nearest_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, scale_factors:
     aten._upsample_nearest_exact1d.default, aten._upsample_nearest_exact2d.default, aten._upsample_nearest_exact3d.default,
 )  # fmt: skip
 def nearest(g: Graph, x: Tensor, size: Sequence[Size] | None, *scales: float | None) -> Tensor:
-    """upsample_nearest(x, size, scale…) → Resize by whole numbers, else Gather at the positions that torch rounds to."""
+    """upsample_nearest(x, size, scale…) → Resize by integer factors, else Gather at torch's rounded positions."""
     exact = "exact" in g.overload._schema.name
     given = list(scales) or [None] * (x.rank - 2)
     if x.dtype == FLOAT and (
@@ -76,13 +76,13 @@ def nearest(g: Graph, x: Tensor, size: Sequence[Size] | None, *scales: float | N
 
 
 def _whole_times(sizes: Sequence[Size], wanted: Sequence[Size], scales: Sequence[float | None]) -> bool:
-    """Return whether sizes alone are given, and each is known to be a multiple: of others ONNX Runtime rounds some positions otherwise."""
+    """Return whether only sizes are given, and they are known multiples: ONNX Runtime rounds other positions differently."""
     known = all(isinstance(size, int) for size in (*sizes, *wanted)) and all(scale is None for scale in scales)
     return known and all(size > 0 and to % size == 0 for size, to in zip(sizes, wanted, strict=True))
 
 
 def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: bool) -> Tensor:
-    """Return min(⌊(i + ½)·scale⌋, size − 1), with the ½ for `exact` only, in float32 as torch computes it."""
+    """Return min(⌊(i + ½)·scale⌋, size − 1), with the ½ only for `exact`, in float32 as in torch."""
     outputs = g.cast(g.Range(g.const(0, INT64), g.scalar(wanted, INT64), g.const(1, INT64)), FLOAT)
     by = g.scalar(1 / scale, FLOAT) if scale else g.Div(g.scalar(size, FLOAT), g.scalar(wanted, FLOAT))
     at = g.Floor(g.Mul(g.Add(outputs, 0.5) if exact else outputs, by))
@@ -90,9 +90,9 @@ def _positions(g: Graph, size: Size, wanted: Size, scale: float | None, exact: b
 
 
 def _adjust_image_positions(g: Graph, positions: Tensor, size: Size, wanted: Size, scale: Scale | None) -> Tensor:
-    """Return the positions along an axis of an image: all where its size stays as it is, each twice where that is doubled.
+    """Return the positions along an axis of an image: all if its size does not change, each twice if it is doubled.
 
-    Lines and volumes torch steps through by the scale, whatever comes of it (ATen/native/UpSample.h, `nearest_idx`).
+    For 1-D and 3-D inputs, torch always uses the scale (ATen/native/UpSample.h, `nearest_idx`).
     """
     for times, less in ((1, MAY_STAY), (2, 2.5)):
         known = isinstance(size, int) and isinstance(wanted, int)
@@ -111,9 +111,9 @@ def linear_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: 
 
 @translates(aten.upsample_linear1d.default, aten.upsample_bilinear2d.default, aten.upsample_trilinear3d.default)
 def linear(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
-    """upsample_linear(x, size, align_corners, scale…) → Resize; a product along each axis where it has the scale otherwise.
+    """upsample_linear(x, size, align_corners, scale…) → Resize; a product along each axis if ONNX's scale differs.
 
-    An axis whose size stays as it is is copied, whatever its scale is.
+    An axis whose size does not change is copied, whatever its scale is.
     """
     if align_corners or all(scale is None for scale in scales):
         return append_resize(g, x, (), mode="linear", coordinate_transformation_mode=_corners(align_corners))
@@ -132,9 +132,9 @@ def bicubic_vec(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners:
 
 @translates(aten.upsample_bicubic2d.default)
 def bicubic(g: Graph, x: Tensor, size: Sequence[Size] | None, align_corners: bool, *scales: float | None) -> Tensor:
-    """upsample_bicubic2d(x, size, align_corners, scale…) → Resize; a product along each axis where it has the scale otherwise.
+    """upsample_bicubic2d(x, size, align_corners, scale…) → Resize; a product along each axis if ONNX's scale differs.
 
-    An axis whose size stays as it is is moved by its scale; ONNX Runtime copies an image of which none changes.
+    torch resamples an axis whose size does not change by its scale; ONNX Runtime copies an image if no size changes.
     """
     given = [] if align_corners or all(scale is None for scale in scales) else _all(g, x, scales)
     stays = any(
@@ -161,7 +161,7 @@ def grid_sampler(g: Graph, x: Tensor, grid: Tensor, mode: int, padding: int, ali
 
 @translates(aten.affine_grid_generator.default)
 def affine_grid(g: Graph, theta: Tensor, size: Sequence[Size], align_corners: bool) -> Tensor:
-    """affine_grid_generator(θ, size, align_corners) → Σ over axes of a column of θ times the positions from −1 to 1."""
+    """affine_grid_generator(θ, size, align_corners) → the sum over axes of a column of θ times the positions from −1 to 1."""
     axes = len(size) - 2
     columns = g.op("Split", g.Transpose(theta, perm=[0, 2, 1]), axis=1, num_outputs=axes + 1, outputs=axes + 1)
     spread = [g.Unsqueeze(column, list(range(2, axes + 1))) if axes > 1 else column for column in columns]

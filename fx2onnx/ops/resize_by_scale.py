@@ -1,4 +1,4 @@
-"""Upsampling by a scale that ONNX's Resize has otherwise than torch: a product along each axis, with weights that the graph computes."""
+"""Upsampling by a scale that differs in ONNX's Resize: a product along each axis, with weights that the graph computes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .create import make_range
 from .resize_antialiased import along_columns, along_rows, hat, keys, middles
 
 Scale: TypeAlias = float | sympy.Basic
-A = -0.75  # the parameter of torch's cubic filter, where it does not smooth
-MAY_STAY = 1.5  # from which scale on no size but 1 stays as it is
-BORDERS = (1.0, 2.0)  # how far outside a cubic filter reaches
+A = -0.75  # the parameter of torch's cubic filter without antialiasing
+MAY_STAY = 1.5  # a scale from which on each size except 1 changes
+BORDERS = (1.0, 2.0)  # how far a cubic filter extends beyond the image
 
 
 def comes_to(size: Size, wanted: Size, scale: Scale) -> bool:
-    """Return whether Resize, whose scales are of float32, comes to this size, and whether it is known if that is another one."""
+    """Return whether Resize, whose scales are float32, is known to have this output size, and whether the size is known to change."""
     if isinstance(scale, sympy.Basic):
         return False
     if isinstance(size, int) and isinstance(wanted, int):
-        return wanted == int(np.float32(size) * np.float32(scale)) == int(size * float(np.float32(scale)))  # ONNX says not which
+        return wanted == int(np.float32(size) * np.float32(scale)) == int(size * float(np.float32(scale)))  # ONNX does not specify which
     return float(np.float32(scale)) == scale and not 1 < scale < MAY_STAY
 
 
 def resize_by_weights(g: Graph, x: Tensor, scales: Sequence[Scale], cubic: bool) -> Tensor:
-    """Append an image resized by these scales: (batch, channels, *image)."""
+    """Append the resizing of an image by these scales: (batch, channels, *image)."""
     kind = DOUBLE if x.dtype == DOUBLE else FLOAT
     sizes = zip(x.sizes[2:], g.sizes[2:], scales, strict=True)
     weights = [(_cubic if cubic else _linear)(g, size, wanted, scale, kind) for size, wanted, scale in sizes]
@@ -45,7 +45,7 @@ def resize_by_weights(g: Graph, x: Tensor, scales: Sequence[Scale], cubic: bool)
 
 
 def _linear(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
-    """Return how much of each pixel is in each of the result, (wanted, size): all of one where the size stays as it is."""
+    """Return the weight of each input pixel in each output pixel, (wanted, size): the identity if the size does not change."""
     moved = g.Min(g.Max(_places(g, wanted, scale, kind), 0), g.scalar(size - 1, kind))
     stays = g.Equal(g.scalar(size, INT64), g.scalar(wanted, INT64))
     at = g.Where(stays, g.cast(make_range(g, wanted), kind), moved)
@@ -53,7 +53,7 @@ def _linear(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType)
 
 
 def _cubic(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
-    """The same of a cubic filter; what it reaches outside of the image is the pixel at its border."""
+    """Return the weights of a cubic filter, where pixels outside the image are those at its edge."""
     at, pixels = g.Unsqueeze(_places(g, wanted, scale, kind), [1]), g.Unsqueeze(g.cast(make_range(g, size), kind), [0])
     last, none = g.scalar(size - 1, kind), g.const(0, kind)
     before = g.Add(*(keys(g, g.Abs(g.Add(at, beyond)), A) for beyond in BORDERS))
@@ -63,5 +63,5 @@ def _cubic(g: Graph, size: Size, wanted: Size, scale: Scale, kind: ir.DataType) 
 
 
 def _places(g: Graph, wanted: Size, scale: Scale, kind: ir.DataType) -> Tensor:
-    """Return where the pixels of the result are in the image, (wanted,)."""
+    """Return the positions of the output pixels in the image, (wanted,)."""
     return g.Sub(g.Mul(middles(g, wanted, kind), g.scalar(1 / scale, kind)), 0.5)

@@ -1,4 +1,4 @@
-"""Writing elements at computed positions: index_put, scatter, index_add, slices put back. Not here: reading them (index.py)."""
+"""Writing elements at computed positions: index_put, scatter, index_add, slice_scatter. Reading them is in index.py."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ REDUCTIONS = {"sum": "add", "add": "add", "prod": "mul", "multiply": "mul", "ama
 def append_scatter(
     g: Graph, op_type: str, x: Tensor, at: Tensor, values: Tensor, reduction: str | None = None, **attributes: Any
 ) -> Tensor:
-    """Append ScatterND or ScatterElements; ONNX Runtime cannot reduce in half precision, and of booleans it can only add.
+    """Append ScatterND or ScatterElements; ONNX Runtime cannot reduce half precision, and can only add booleans.
 
     Args:
-        at: for ScatterND (*shape, r), the positions along the first r axes of x; for ScatterElements as many axes as x.
+        at: for ScatterND (*shape, r), the positions along the first r axes of x; for ScatterElements with the rank of x.
         values: for ScatterND (*shape, *sizes of the other axes of x); for ScatterElements the sizes of `at`.
     """
     wide = FLOAT if reduction and x.dtype in HALVES else x.dtype
@@ -43,7 +43,7 @@ def append_scatter(
 def index_put(
     g: Graph, x: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False, unsafe: bool = False
 ) -> Tensor:
-    """index_put(x, indices, values, accumulate) → Where for one mask and values that do not depend on it, else ScatterND."""
+    """index_put(x, indices, values, accumulate) → Where for one mask whose positions get the same values, else ScatterND."""
     # the values broadcast to the sizes of x[indices], see `Positions`
     values = g.set_sizes(g.cast(values, x.dtype), values.sizes)
     if (mask := sole_mask(x, indices)) and _same_everywhere(x, *mask, values):
@@ -71,7 +71,7 @@ def _put_where(g: Graph, x: Tensor, axis: int, mask: Tensor, values: Tensor, acc
 
 
 def _values_at(g: Graph, x: Tensor, at: Positions, matrix: Tensor, values: Tensor) -> Tensor:
-    """Return the values (*shape of the positions, …), one for each element that is written, as ScatterND takes them."""
+    """Return the values for ScatterND (*shape of the positions, …), one for each written element."""
     before = [x.sizes[axis] for axis in at.before]
     after = [x.sizes[axis] for axis in at.rest[len(at.before) :]]
     if (shape := at.shape()) is not None:
@@ -84,7 +84,7 @@ def _values_at(g: Graph, x: Tensor, at: Positions, matrix: Tensor, values: Tenso
 
 @translates(aten.put.default)
 def put(g: Graph, x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """put(x, index, source, accumulate) → ScatterND into all elements in their order."""
+    """put(x, index, source, accumulate) → ScatterND into the flattened tensor."""
     # source has as many elements as index, of any sizes
     count = numel(index.sizes)
     at = g.reshape_to(g.cast(index, INT64), (count, 1))
@@ -122,9 +122,9 @@ def scatter_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor) ->
 
 
 def _scatter_elements(g: Graph, x: Tensor, dim: int, index: Tensor, source: Operand, reduction: str | None) -> Tensor:
-    """Append ScatterElements, of as much of the source as the index has positions.
+    """Append ScatterElements of the part of the source that the index covers.
 
-    x, index and source have equally many axes; along others than `dim` the index may be shorter than both.
+    x, index and source have the same rank; along axes other than `dim` the index may be shorter than both.
     """
     if 0 in index.sizes:
         return x
@@ -135,7 +135,7 @@ def _scatter_elements(g: Graph, x: Tensor, dim: int, index: Tensor, source: Oper
 
 
 def _updates(g: Graph, source: Operand, sizes: Sequence[Size], dtype: ir.DataType) -> Tensor:
-    """Return a number as often as it is written, or as much of a tensor as is."""
+    """Return a number expanded to these sizes, or the part of a tensor in these sizes."""
     if not isinstance(source, Tensor):
         return make_full(g, sizes, source, dtype)
     source = ensure_axis(g, source)
@@ -144,7 +144,7 @@ def _updates(g: Graph, source: Operand, sizes: Sequence[Size], dtype: ir.DataTyp
 
 @translates(aten.scatter_reduce.two)
 def scatter_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """scatter_reduce(x, dim, index, source, reduce, include_self) → ScatterElements; twice where x itself is not to count."""
+    """scatter_reduce(x, dim, index, source, reduce, include_self) → ScatterElements; twice if x itself is not included."""
     if 0 in index.sizes:
         return x
     at, sizes = positions(g, ensure_axis(g, index)), ensure_axis(g, index).sizes
@@ -157,10 +157,10 @@ def scatter_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor,
 
 
 def _scatter_reduce(g: Graph, write: Write, x: Tensor, values: Tensor, sizes: Sequence[Size], reduce: str, include_self: bool) -> Tensor:
-    """Return what is written at each position, and what was there if `include_self`, made one.
+    """Return the reduction of the values written at each position, including the old value if `include_self`.
 
     Args:
-        sizes: of what is written.
+        sizes: the sizes of the written values.
     """
     start = x if include_self else write(x, make_full(g, sizes, _nothing(reduce, x.dtype), x.dtype), None)
     made = write(start, values, REDUCTIONS[reduce])
@@ -175,14 +175,14 @@ def _scatter_reduce(g: Graph, write: Write, x: Tensor, values: Tensor, sizes: Se
 
 
 def _quotient(g: Graph, total: Tensor, count: Tensor) -> Tensor:
-    """Return a mean; of integers rounded down."""
+    """Return a mean; for integers rounded down."""
     if total.dtype in FLOATS:
         return g.Div(total, count)
     return g.Div(g.Sub(total, g.Mod(total, count)), count)
 
 
 def _nothing(reduce: str, dtype: ir.DataType) -> float:
-    """Return what changes nothing when a number is added, multiplied or compared to it."""
+    """Return the neutral element of a reduction."""
     if REDUCTIONS[reduce] in ("add", "mul"):
         return 0 if REDUCTIONS[reduce] == "add" else 1
     if dtype in FLOATS:
@@ -194,7 +194,7 @@ def _nothing(reduce: str, dtype: ir.DataType) -> float:
 
 
 def put_along(g: Graph, x: Tensor, dim: int, at: Tensor, values: Tensor, reduction: str | None = None) -> Tensor:
-    """Write `values` (…, n, …) at positions (n,) along `dim`: ScatterND, the axis moved to the front."""
+    """Write `values` (…, n, …) at positions (n,) along `dim`: ScatterND, with the axis moved to the front."""
     axis = dim % x.rank
     order = [axis, *[i for i in range(x.rank) if i != axis]]
     rows = g.Unsqueeze(g.cast(at, INT64), [1])
@@ -217,7 +217,7 @@ def index_add(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, alph
 
 
 def _put_rows(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduction: str | None) -> Tensor:
-    """Write as `put_along` does, also for a tensor, an index or a source without axes."""
+    """Write like `put_along`, also for a tensor, an index or a source without axes."""
     index, source = ensure_axis(g, index), ensure_axis(g, source)
     made = put_along(g, ensure_axis(g, x), dim, index, source, reduction)
     return made if x.rank else g.Squeeze(made, [0])
@@ -225,7 +225,7 @@ def _put_rows(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, redu
 
 @translates(aten.index_fill.int_Scalar, aten.index_fill.int_Tensor)
 def index_fill(g: Graph, x: Tensor, dim: int, index: Tensor, value: Operand) -> Tensor:
-    """index_fill(x, dim, index, value) → ScatterND of the value as often as it is written."""
+    """index_fill(x, dim, index, value) → ScatterND of the expanded value."""
     data, index = ensure_axis(g, x), ensure_axis(g, index)
     axis = dim % data.rank
     values = make_full(g, [*data.sizes[:axis], index.sizes[0], *data.sizes[axis + 1 :]], value, x.dtype)
@@ -235,7 +235,7 @@ def index_fill(g: Graph, x: Tensor, dim: int, index: Tensor, value: Operand) -> 
 
 @translates(aten.index_reduce.default)
 def index_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """index_reduce(x, dim, index, source, reduce, include_self) → ScatterND, the axis moved to the front."""
+    """index_reduce(x, dim, index, source, reduce, include_self) → ScatterND, with the axis moved to the front."""
     data, source, index = ensure_axis(g, x), ensure_axis(g, source), ensure_axis(g, index)
     axis = dim % data.rank
     order = [axis, *[i for i in range(data.rank) if i != axis]]
@@ -253,7 +253,7 @@ def index_reduce(g: Graph, x: Tensor, dim: int, index: Tensor, source: Tensor, r
 def slice_scatter(
     g: Graph, x: Tensor, source: Tensor, dim: int = 0, start: Size | None = None, end: Size | None = None, step: Size = 1
 ) -> Tensor:
-    """slice_scatter(x, source, dim, start, end, step) → ScatterND at the positions that the Slice takes."""
+    """slice_scatter(x, source, dim, start, end, step) → ScatterND at the positions of the slice."""
     if source.known_sizes == x.sizes and step == 1:
         return g.cast(source, x.dtype)
     every = make_range(g, x.sizes[dim])
@@ -270,7 +270,7 @@ def select_scatter(g: Graph, x: Tensor, source: Tensor, dim: int, index: Size) -
 
 @translates(aten.diagonal_scatter.default)
 def diagonal_scatter(g: Graph, x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """diagonal_scatter(x, source, offset, dim1, dim2) → ScatterND into the rows one after the other, a row and a column apart."""
+    """diagonal_scatter(x, source, offset, dim1, dim2) → ScatterND into the flattened matrix, at steps of a row and a column."""
     order = diagonal_order(x, dim1, dim2)
     moved = permute_axes(g, x, order)
     *rest, rows, columns = moved.sizes

@@ -1,4 +1,4 @@
-"""Looking values up and counting them: bucketize, isin, histograms. Not here: sort.py."""
+"""Looking up and counting values: bucketize, isin, histograms. Sorting is in sort.py."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .scatter import append_scatter
 
 @translates(aten.bucketize.Tensor, aten.bucketize.Scalar)
 def bucketize(g: Graph, x: Operand, boundaries: Tensor, out_int32: bool = False, right: bool = False) -> Tensor:
-    """bucketize(x, boundaries, right) → how many of the boundaries are below: a comparison with each, summed."""
+    """bucketize(x, boundaries, right) → the number of boundaries below x: a comparison with each, summed."""
     return _count_below(g, boundaries, x, right)
 
 
@@ -30,14 +30,14 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """searchsorted(sequence, x, right, side, sorter) → how many of the sequence are below: a comparison with each, summed."""
+    """searchsorted(sequence, x, right, side, sorter) → the number of elements below x: a comparison with each, summed."""
     if sorter is not None:
         sequence = g.set_sizes(g.GatherElements(sequence, sorter, axis=-1), sequence.sizes)
     return _count_below(g, sequence, x, right or side == "right")
 
 
 def _count_below(g: Graph, sequence: Tensor, x: Operand, right: bool) -> Tensor:
-    """Return how many are less than x, or not greater if `right`; to torch all are less than NaN."""
+    """Return how many elements are less than x, or not greater if `right`; in torch all are less than NaN."""
     stacked = sequence.rank > 1
     sequence, x = g.promote(sequence, x)
     others = g.Unsqueeze(sequence, [-2]) if stacked else sequence
@@ -52,7 +52,7 @@ def _sum_of_last(g: Graph, truth: Tensor, axis: int) -> Tensor:
 
 @translates(aten.isin.Tensor_Tensor, aten.isin.Tensor_Scalar, aten.isin.Scalar_Tensor)
 def isin(g: Graph, x: Operand, others: Operand, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """isin(x, others, invert) → Equal to each of the others, and whether the sum of that is 0."""
+    """isin(x, others, invert) → Equal to each of the others, summed and compared with 0."""
     if not isinstance(others, Tensor):
         x, others = g.promote(x, others)
         found = g.Equal(x, others)
@@ -65,7 +65,7 @@ def isin(g: Graph, x: Operand, others: Operand, assume_unique: bool = False, inv
 
 @translates(aten.histc.default)
 def histc(g: Graph, x: Tensor, bins: Size = 100, min: float = 0, max: float = 0) -> Tensor:
-    """histc(x, bins, min, max) → the bin of each element by its distance from the minimum, and ScatterElements that adds 1 there."""
+    """histc(x, bins, min, max) → the bin of each element by its distance from the minimum, and ScatterElements that adds 1."""
     flat = g.reshape_to(x, (numel(x.sizes),))
     low, high = _range(g, flat, min, max)
     inside = g.And(g.GreaterOrEqual(flat, low), g.LessOrEqual(flat, high))
@@ -75,7 +75,7 @@ def histc(g: Graph, x: Tensor, bins: Size = 100, min: float = 0, max: float = 0)
 
 
 def _range(g: Graph, x: Tensor, low: float, high: float) -> tuple[Tensor, Tensor]:
-    """Return the given range; if it is empty that of the elements, and if they are all equal one more on both sides."""
+    """Return the given range; if it is empty, that of the elements, extended by 1 on both sides if they are all equal."""
     if low != high:
         return g.const(low, x.dtype), g.const(high, x.dtype)
     if (low, high) != (0, 0) or x.dtype not in FLOATS:

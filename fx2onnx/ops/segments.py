@@ -1,4 +1,4 @@
-"""Reductions over segments of an axis, each as long as a tensor says."""
+"""Reductions over segments of an axis, whose lengths are a tensor."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def segment_reduce(
 
 
 def _borders(g: Graph, lengths: Tensor | None, offsets: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Where each segment begins and ends, (…, segments)."""
+    """Return the start and end of each segment, (…, segments)."""
     if offsets is not None:
         offsets = g.cast(offsets, INT64)
         return g.Slice(offsets, [0], [-1], [-1]), g.Slice(offsets, [1], [END], [-1])
@@ -48,8 +48,8 @@ def _borders(g: Graph, lengths: Tensor | None, offsets: Tensor | None) -> tuple[
 
 
 def _rows(g: Graph, begins: Tensor, ends: Tensor, x: Tensor, axis: int) -> Tensor:
-    """The segment that each element of x is in, as long as x; behind the last for what is in none."""
-    places = g.Unsqueeze(make_range(g, x.sizes[axis]), [1])  # (positions, 1), against (…, 1, segments)
+    """Return the segment of each element, in the sizes of x; the number of segments if it is in none."""
+    places = g.Unsqueeze(make_range(g, x.sizes[axis]), [1])  # (positions, 1), compared with (…, 1, segments)
     over = g.GreaterOrEqual(places, g.Unsqueeze(ends, [-2]))
     row = g.ReduceSum(g.cast(over, INT64), [axis + 1], keepdims=0)
     early = g.Less(g.Squeeze(places, [1]), g.Slice(begins, [0], [1], [-1]))
@@ -58,7 +58,7 @@ def _rows(g: Graph, begins: Tensor, ends: Tensor, x: Tensor, axis: int) -> Tenso
 
 
 def _along(g: Graph, x: Tensor, axis: int, rank: int) -> Tensor:
-    """x, whose last axis is this one, with further axes of one element."""
+    """Return x, whose last axis is `axis`, with further axes of one element."""
     further = list(range(axis + 1, rank))
     return g.Unsqueeze(x, further) if further else x
 
@@ -66,7 +66,7 @@ def _along(g: Graph, x: Tensor, axis: int, rank: int) -> Tensor:
 def _reduce_segments(g: Graph, x: Tensor, rows: Tensor, reduce: str, first: float, axis: int) -> Tensor:
     sizes = [*x.sizes[:axis], g.sizes[axis] + 1, *x.sizes[axis + 1 :]]
     made = append_scatter(g, "ScatterElements", expand_scalar(g, sizes, first, x.dtype), rows, x, SCATTERED[reduce], axis=axis)
-    if reduce in ("max", "min"):  # ONNX Runtime forgets a NaN there
+    if reduce in ("max", "min"):  # ONNX Runtime ignores NaN here
         missing = append_scatter(
             g, "ScatterElements", expand_scalar(g, sizes, 0.0, x.dtype), rows, g.cast(g.IsNaN(x), x.dtype), "add", axis=axis
         )

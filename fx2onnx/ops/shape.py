@@ -1,4 +1,4 @@
-"""Operators that only say where elements are: views, slices, expansion, diagonals. Not here: joining and parting (concat_split.py)."""
+"""Operators that only rearrange elements: views, slices, expansion, diagonals. Joining and splitting are in concat_split.py."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ END = 2**63 - 1
     aten.view_copy.default, aten._reshape_copy.default, aten._reshape_alias.default,
 )  # fmt: skip
 def reshape(g: Graph, x: Tensor, *_: object) -> Tensor:
-    """view(x, size), flatten(x, …), atleast_2d(x), … → Reshape to the sizes that the capture says; nothing when they are the same."""
+    """view(x, size), flatten(x, …), atleast_2d(x), … → Reshape to the captured sizes; nothing if they are the same."""
     return g.reshape_to(x, g.sizes)
 
 
@@ -38,7 +38,7 @@ def unsqueeze(g: Graph, x: Tensor, dim: int) -> Tensor:
 
 @translates(aten.squeeze.default, aten.squeeze.dim, aten.squeeze.dims, aten.squeeze_copy.default, aten.squeeze_copy.dim)
 def squeeze(g: Graph, x: Tensor, dims: int | Sequence[int] | None = None) -> Tensor:
-    """squeeze(x, dims) → Squeeze of those axes that the capture says have one element; nothing when there are none."""
+    """squeeze(x, dims) → Squeeze of the axes that have one element in the capture, if any."""
     wanted = range(x.rank) if dims is None else [dims] if isinstance(dims, int) else dims
     axes = sorted({dim % x.rank for dim in wanted if x.sizes[dim] == 1}) if x.rank else []
     return g.Squeeze(x, axes) if axes else x
@@ -46,7 +46,7 @@ def squeeze(g: Graph, x: Tensor, dims: int | Sequence[int] | None = None) -> Ten
 
 @translates(aten.slice.Tensor)
 def slice_(g: Graph, x: Tensor, dim: int = 0, start: Size | None = None, end: Size | None = None, step: Size = 1) -> Tensor:
-    """slice(x, dim, start, end, step) → Slice; nothing when it takes all."""
+    """slice(x, dim, start, end, step) → Slice; nothing if it covers the whole axis."""
     if x.known_sizes == g.sizes and step == 1:
         return x
     return g.Slice(x, [start or 0], [END if end is None else end], [dim], [step])
@@ -54,7 +54,7 @@ def slice_(g: Graph, x: Tensor, dim: int = 0, start: Size | None = None, end: Si
 
 @translates(aten.narrow.default)
 def narrow(g: Graph, x: Tensor, dim: int, start: Size, length: Size) -> Tensor:
-    """narrow(x, dim, start, length) → Slice; nothing when it takes all."""
+    """narrow(x, dim, start, length) → Slice; nothing if it covers the whole axis."""
     if x.known_sizes == g.sizes:
         return x
     if isinstance(start, int):
@@ -67,12 +67,12 @@ def narrow(g: Graph, x: Tensor, dim: int, start: Size, length: Size) -> Tensor:
 
 @translates(aten.select.int, aten.select_copy.int)
 def select(g: Graph, x: Tensor, dim: int, index: Size) -> Tensor:
-    """select(x, dim, index) → Gather with an index without axes, which may count from the end."""
+    """select(x, dim, index) → Gather with an index without axes, which may be negative."""
     return g.Gather(x, g.scalar(index, INT64), axis=dim)
 
 
 def permute_axes(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
-    """Append Transpose, with what is known of the sizes; nothing for the same order."""
+    """Append Transpose, with the known sizes; nothing for the same order."""
     if list(order) == sorted(order):
         return x
     made = g.Transpose(x, perm=list(order))
@@ -80,7 +80,7 @@ def permute_axes(g: Graph, x: Tensor, order: Sequence[int]) -> Tensor:
 
 
 def inverse(order: Sequence[int]) -> list[int]:
-    """Return the order that undoes this one."""
+    """Return the inverse of this order."""
     return [list(order).index(i) for i in range(len(order))]
 
 
@@ -101,7 +101,7 @@ def transpose(g: Graph, x: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @translates(aten.t.default, aten.t_copy.default, aten.mT.default, aten.mH.default, aten.adjoint.default, aten.matrix_H.default)
 def transpose_last(g: Graph, x: Tensor) -> Tensor:
-    """t(x), mT(x) and, of real numbers, mH(x), adjoint(x), H(x) → Transpose of the last two axes."""
+    """t(x), mT(x) and, for real numbers, mH(x), adjoint(x), H(x) → Transpose of the last two axes."""
     return transpose(g, x, -2, -1) if x.rank >= 2 else x
 
 
@@ -123,10 +123,10 @@ def movedim(g: Graph, x: Tensor, source: int | Sequence[int], destination: int |
 
 
 def expand_to(g: Graph, x: Tensor, sizes: Sequence[Size]) -> Tensor:
-    """Append Expand, where axes that keep their size are given as 1, which needs no shape; nothing when all do."""
+    """Append Expand, with 1 for axes whose size does not change, which needs no shape; nothing if none changes."""
     if x.known_sizes == tuple(sizes):
         return x
-    if 0 in sizes:  # ONNX Runtime drops an Expand of an axis of one element to none
+    if 0 in sizes:  # ONNX Runtime removes an Expand of an axis of one element to an empty axis
         return make_full(g, sizes, 0, x.dtype)
     kept = [None] * (len(sizes) - x.rank) + list(x.sizes)
     return g.set_sizes(g.Expand(x, [1 if before == size else size for before, size in zip(kept, sizes, strict=True)]), sizes)
@@ -134,7 +134,7 @@ def expand_to(g: Graph, x: Tensor, sizes: Sequence[Size]) -> Tensor:
 
 @translates(aten.expand.default, aten.expand_as.default, aten.broadcast_to.default, aten.expand_copy.default)
 def expand(g: Graph, x: Tensor, *_: object, implicit: bool = False) -> Tensor:
-    """expand(x, size) → Expand to the sizes that the capture says; nothing when they are the same."""
+    """expand(x, size) → Expand to the captured sizes; nothing if they are the same."""
     return expand_to(g, x, g.sizes)
 
 
@@ -170,7 +170,7 @@ def rot90(g: Graph, x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tens
 
 @translates(aten.roll.default)
 def roll(g: Graph, x: Tensor, shifts: Sequence[Size], dims: Sequence[int] = ()) -> Tensor:
-    """roll(x, shifts, dims) → for each axis Concat of two Slices; of all elements in their order when no axis is named."""
+    """roll(x, shifts, dims) → Concat of two Slices for each axis; on the flattened tensor without dims."""
     if not dims:
         count = 1
         for size in x.sizes:
@@ -205,19 +205,19 @@ def unfold(g: Graph, x: Tensor, dimension: int, size: Size, step: Size) -> Tenso
 
 
 def diagonal_order(x: Tensor, dim1: int, dim2: int) -> list[int]:
-    """Return the axes with these two last."""
+    """Return the order of axes with these two last."""
     ends = [dim1 % x.rank, dim2 % x.rank]
     return [axis for axis in range(x.rank) if axis not in ends] + ends
 
 
 def diagonal_start(offset: Size, columns: Size) -> Size:
-    """Return where in the rows, one after the other, a diagonal begins."""
+    """Return where a diagonal starts in the flattened matrix."""
     return offset if not isinstance(offset, int) or offset >= 0 else -offset * columns
 
 
 @translates(aten.diagonal.default, aten.diagonal_copy.default)
 def take_diagonal(g: Graph, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """diagonal(x, offset, dim1, dim2) → Slice with a step of one row and one column, of the rows one after the other."""
+    """diagonal(x, offset, dim1, dim2) → Slice of the flattened matrix, with a step of one row and one column."""
     x = permute_axes(g, x, diagonal_order(x, dim1, dim2))
     *rest, rows, columns = x.sizes
     start = diagonal_start(offset, columns)
@@ -227,7 +227,7 @@ def take_diagonal(g: Graph, x: Tensor, offset: int = 0, dim1: int = 0, dim2: int
 
 @translates(aten.diag_embed.default)
 def diag_embed(g: Graph, x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """diag_embed(x, offset, dim1, dim2) → Where with the identity: x as a row where its diagonal is, 0 elsewhere."""
+    """diag_embed(x, offset, dim1, dim2) → Where with the identity: x as a row on the diagonal, 0 elsewhere."""
     size = x.sizes[-1] + abs(offset)
     row = g.Pad(x, [*[0] * (x.rank - 1), max(offset, 0), *[0] * (x.rank - 1), max(-offset, 0)]) if offset else x
     on = identity(g, size, size, BOOL, offset)
@@ -243,7 +243,7 @@ def diag(g: Graph, x: Tensor, diagonal: int = 0) -> Tensor:
 
 @translates(aten.diagflat.default)
 def diagflat(g: Graph, x: Tensor, offset: int = 0) -> Tensor:
-    """diagflat(x, k) → the matrix whose diagonal are all elements of x."""
+    """diagflat(x, k) → the matrix whose diagonal is the flattened x."""
     count = 1
     for size in x.sizes:
         count *= size

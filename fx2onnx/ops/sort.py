@@ -1,4 +1,4 @@
-"""Operators that order elements: sort, topk, kthvalue, mode, unique. Not here: searching in what is sorted (search.py)."""
+"""Ordering of elements: sort, topk, kthvalue, mode, unique. Searching in sorted tensors is in search.py."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from .shape import END
 
 @translates(aten.topk.default)
 def topk(g: Graph, x: Tensor, k: Size, dim: int = -1, largest: bool = True, sorted: bool = True) -> Sequence[Tensor]:
-    """topk(x, k, dim, largest, sorted) → TopK; NaN is where ONNX Runtime puts it, which is no fixed place."""
+    """topk(x, k, dim, largest, sorted) → TopK; the position of NaN depends on ONNX Runtime."""
     if x.rank == 0:
         return x, g.const(0, INT64)
     return g.TopK(x, [k], axis=dim, largest=largest, sorted=sorted, outputs=2)
 
 
 def sort_along(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | None = None) -> Sequence[Tensor]:
-    """Return the elements along an axis (or the first `count`) in order, and where they were: equal ones stay in theirs, NaN is largest.
+    """Return the elements along an axis (or the first `count`) in stable order, with NaN as the largest, and their old positions.
 
-    TopK is stable, but knows no order with NaN in it: of floats it gets a key, infinity in place of NaN and the largest
-    finite number in place of infinity.
+    TopK is stable, but its order with NaN is undefined. Therefore floats are sorted by a key with infinity instead of NaN, and the largest
+    finite number instead of infinity.
     """
     size = [x.sizes[dim] if count is None else count]
     if x.dtype not in FLOATS:
@@ -41,7 +41,7 @@ def sort_along(g: Graph, x: Tensor, dim: int, descending: bool, count: Size | No
 
 @translates(aten.sort.default)
 def sort(g: Graph, x: Tensor, dim: int = -1, descending: bool = False) -> Sequence[Tensor]:
-    """sort(x, dim, descending) → TopK of all; for floats of a key that has a place for NaN."""
+    """sort(x, dim, descending) → TopK of all; for floats by a key without NaN."""
     return sort_along(g, x, dim, descending) if x.rank else (x, g.const(0, INT64))
 
 
@@ -59,19 +59,19 @@ def msort(g: Graph, x: Tensor) -> Tensor:
 
 @translates(aten.argsort.default)
 def argsort(g: Graph, x: Tensor, dim: int = -1, descending: bool = False) -> Tensor:
-    """argsort(x, dim, descending) → the positions that TopK of all gives."""
+    """argsort(x, dim, descending) → the positions of TopK of all."""
     return sort(g, x, dim, descending)[1]
 
 
 @translates(aten.argsort.stable)
 def argsort_stable(g: Graph, x: Tensor, stable: bool, dim: int = -1, descending: bool = False) -> Tensor:
-    """argsort(x, stable, dim, descending) → the positions that TopK of all gives."""
+    """argsort(x, stable, dim, descending) → the positions of TopK of all."""
     return sort(g, x, dim, descending)[1]
 
 
 @translates(aten.kthvalue.default)
 def kthvalue(g: Graph, x: Tensor, k: Size, dim: int = -1, keepdim: bool = False) -> Sequence[Tensor]:
-    """kthvalue(x, k, dim, keepdim) → the last of the k smallest that TopK gives."""
+    """kthvalue(x, k, dim, keepdim) → the last of the k smallest of TopK."""
     if x.rank == 0:
         return x, g.const(0, INT64)
     last = g.const([-1] if keepdim else -1, INT64)
@@ -80,14 +80,14 @@ def kthvalue(g: Graph, x: Tensor, k: Size, dim: int = -1, keepdim: bool = False)
 
 @translates(aten.mode.default)
 def mode(g: Graph, x: Tensor, dim: int = -1, keepdim: bool = False) -> Sequence[Tensor]:
-    """mode(x, dim, keepdim) → of the sorted elements the last of the first longest run: Equal to all others, ReduceSum, ArgMax."""
+    """mode(x, dim, keepdim) → the last element of the first longest run after sorting: Equal to all others, ReduceSum, ArgMax."""
     if x.rank == 0:
         return x, g.const(0, INT64)
     axis = dim % x.rank
     values, order = sort_along(g, x, axis, False)
     same = g.Equal(g.Unsqueeze(values, [axis + 1]), g.Unsqueeze(values, [axis]))
     lengths = g.ReduceSum(g.cast(same, INT32), [axis + 1], keepdims=0)
-    further = g.Max(g.Sub(g.ReduceMax(lengths, [axis], keepdims=1), 1), 0)  # NaN equals nothing, not even itself
+    further = g.Max(g.Sub(g.ReduceMax(lengths, [axis], keepdims=1), 1), 0)  # NaN is not equal to itself
     last = g.Add(g.ArgMax(lengths, axis=axis, keepdims=1), g.cast(further, INT64))
     found = [g.GatherElements(part, last, axis=axis) for part in (values, order)]
     return found if keepdim else [g.Squeeze(part, [axis]) for part in found]
@@ -95,7 +95,7 @@ def mode(g: Graph, x: Tensor, dim: int = -1, keepdim: bool = False) -> Sequence[
 
 @translates(aten._unique2.default, aten._unique.default)
 def unique(g: Graph, x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Sequence[Tensor]:
-    """unique(x) → Unique, with the inverse and the counts; floats, of which each NaN is a different one, by sorting."""
+    """unique(x) → Unique, with the inverse and the counts; floats by sorting, because each NaN is distinct."""
     if x.dtype in FLOATS:
         flat = _flat(g, x)
         values, order = sort_along(g, flat, 0, False)
@@ -112,7 +112,7 @@ def unique(g: Graph, x: Tensor, sorted: bool = True, return_inverse: bool = Fals
 def unique_consecutive(
     g: Graph, x: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Sequence[Tensor]:
-    """unique_consecutive(x) → Compress of those that differ from the one before, with the inverse and the counts."""
+    """unique_consecutive(x) → Compress of elements that differ from the one before, with the inverse and the counts."""
     if dim is not None and x.rank > 1:
         return _consecutive_rows(g, x, dim % x.rank)
     found, group, counts = _runs(g, _flat(g, x), numel(x.sizes))
@@ -138,14 +138,14 @@ def _consecutive_rows(g: Graph, x: Tensor, axis: int) -> Sequence[Tensor]:
 
 
 def _runs(g: Graph, x: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the first of each run of equal elements, the number of the run that each is in, and how long the runs are."""
+    """Return the first element of each run of equal elements, the run of each element, and the lengths of the runs."""
     differs = g.Not(g.Equal(g.Slice(x, [1], [END], [0]), g.Slice(x, [0], [-1], [0])))
     begins, group, counts = _groups(g, differs, size)
     return g.Compress(x, begins, axis=0), group, counts
 
 
 def _groups(g: Graph, differs: Tensor, size: Size) -> tuple[Tensor, Tensor, Tensor]:
-    """Return where the runs begin, given where an element differs from the one before; which each is in; how long they are."""
+    """Return where the runs start, the run of each element, and the lengths of the runs; `differs` compares neighbours."""
     begins = g.Slice(g.Concat(g.const([True], BOOL), differs, axis=0), [0], [size], [0])
     group = g.Sub(g.CumSum(g.cast(begins, INT64), g.const(0, INT64)), 1)
     starts = g.Compress(make_range(g, size), begins, axis=0)

@@ -1,6 +1,6 @@
-"""Gamma, zeta, error, Bessel and Airy's functions, computed in float64. Not here: orthogonal polynomials (special_polynomials.py).
+"""Gamma, zeta, error, Bessel and Airy functions, computed in float64. Orthogonal polynomials are in special_polynomials.py.
 
-A smooth piece of a function becomes the polynomial through torch's own values of it at Chebyshev's points, found when it is first needed.
+A smooth piece of a function becomes the polynomial through torch's values at the Chebyshev points, computed when it is first needed.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from .pointwise import where
 Function = Callable[[torch.Tensor], torch.Tensor]
 Floats = NDArray[np.float64]
 special = torch.special
-SHIFT = 12  # how far asymptotic series are moved out
+SHIFT = 12  # by how much arguments of asymptotic series are increased
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
-CENTRE = 0.5 - math.exp(-2)  # up to there from 1/2 the normal quantiles are a polynomial
+CENTRE = 0.5 - math.exp(-2)  # up to this distance from 1/2 the normal quantiles are a polynomial
 QUARTER = math.pi / 4
 
 
 def _modulus(j: Function, y: Function, phase: float) -> tuple[Function, Function]:
-    """Return P and Q of s = 25/x², where j is P·cos(x - phase) - 5/x·Q·sin(x - phase), and y the like, times √(2/πx)."""
+    """Return P and Q as functions of s = 25/x², where j is P·cos(x - phase) - 5/x·Q·sin(x - phase), times √(2/πx), and y is alike."""
 
     def p(s: torch.Tensor) -> torch.Tensor:
         x = 5 / s.sqrt()
@@ -73,7 +73,7 @@ PIECES: dict[str, tuple[Callable[[torch.Tensor], torch.Tensor], float, float, in
     "quantile near": (lambda s: special.ndtri(s.sqrt() + 0.5) / s.sqrt(), 0, CENTRE**2, 30),
     "quantile far": (lambda z: special.ndtri((-0.5 / z**2).exp()) + 1 / z + z * z.log(), 1 / 38, 0.5, 30),
 }
-# Cephes' (by Stephen Moshier), highest power first: numerator and denominator of both waves of Airy's function below -2.09
+# from Cephes (by Stephen Moshier), highest power first: numerator and denominator of both waves of Airy's function below -2.09
 AIRY = (
     (-0.1316963234183318, -0.6264565444319123, -0.6931580360369335, -0.2797799815451191, -0.04919001326095003, -0.004062659235948854,
      -0.0001592764962392621, -2.776491081552329e-06, -1.6778769848911465e-08),
@@ -88,10 +88,10 @@ AIRY = (
 
 @cache
 def _coefficients(piece: str) -> list[float]:
-    """Return those of the powers of t, which goes from -1 to 1 where the argument goes from the lower to the upper bound."""
+    """Return the coefficients of powers of t, which is -1 at the lower bound of the argument and 1 at the upper."""
     function, low, high, terms = PIECES[piece]
 
-    def of_t(t: Floats) -> Any:  # of one number too, to numpy's stubs
+    def of_t(t: Floats) -> Any:  # numpy's stubs also allow a single number
         return function(torch.from_numpy((t + 1) / 2 * (high - low) + low)).numpy()
 
     return np.polynomial.chebyshev.cheb2poly(np.polynomial.chebyshev.chebinterpolate(of_t, terms - 1)).tolist()
@@ -107,7 +107,7 @@ def _evaluate_piece(g: Graph, x: Tensor, piece: str) -> Tensor:
 
 
 def _sum(g: Graph, terms: Tensor, weights: list[float]) -> Tensor:
-    """Return the weighted sum along the last axis by MatMul, which also takes tensors without elements."""
+    """Return the weighted sum along the last axis by MatMul, which also supports empty tensors."""
     return g.Squeeze(g.MatMul(terms, g.const([[weight] for weight in weights], DOUBLE)), [-1])
 
 
@@ -122,7 +122,7 @@ def translate_in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: to
 
 
 def _round_to_result(g: Graph, x: Tensor) -> Tensor:
-    """Return the number as torch's kernel has it, in float32 unless the result is float64: it overflows and loses digits as there."""
+    """Return the number rounded as in torch's kernel, to float32 unless the result is float64, so that it overflows alike."""
     return x if g.dtype == DOUBLE else g.cast(g.cast(x, FLOAT), DOUBLE)
 
 
@@ -170,7 +170,7 @@ def _k1(g: Graph, x: Tensor, scaled: bool = False) -> Tensor:
 
 
 def _wave(g: Graph, x: Tensor, order: int, second: bool) -> Tensor:
-    """Return J or Y of this order beyond 5."""
+    """Return J or Y of this order for x above 5."""
     s, angle = g.Div(25, _square(g, x)), _round_to_result(g, g.Sub(x, (2 * order + 1) * QUARTER))
     p, q = _evaluate_piece(g, s, f"p{order}"), g.Mul(g.Div(5, x), _evaluate_piece(g, s, f"q{order}"))
     sine, cosine = g.Sin(angle), g.Cos(angle)
@@ -217,7 +217,7 @@ def _log_ndtr(g: Graph, x: Tensor) -> Tensor:
 
 
 def _ndtri(g: Graph, y: Tensor) -> Tensor:
-    """Return the quantile, both tails by the smaller of y and 1 - y."""
+    """Return the quantile, with both tails computed from the smaller of y and 1 - y."""
     centre, lower = g.Sub(y, 0.5), g.LessOrEqual(y, 0.5)
     p = g.Where(lower, y, g.Sub(1, y))
     z = g.Reciprocal(g.Sqrt(g.Mul(g.Log(p), -2)))
@@ -246,7 +246,7 @@ def _ladder(g: Graph, x: Tensor) -> Tensor:
 
 
 def log_gamma(g: Graph, x: Tensor) -> Tensor:
-    """Return Stirling's series, moved out; log(π/|sin πx|) less that of 1 - x for negative x."""
+    """Return Stirling's series of an increased argument; for negative x, log(π/|sin πx|) less log Γ(1 - x)."""
     below = g.Less(x, 0)
     z = g.Where(below, g.Sub(1, x), x)
     small = g.Less(z, SHIFT)
@@ -257,12 +257,12 @@ def log_gamma(g: Graph, x: Tensor) -> Tensor:
     value = g.Sub(value, where(g, small, _sum(g, g.Log(_ladder(g, z)), [1.0] * SHIFT), 0))
     sine = g.Sin(g.Mul(g.Sub(x, g.Floor(x)), math.pi))
     value = g.Where(below, g.Sub(g.Sub(math.log(math.pi), g.Log(sine)), value), value)
-    value = where(g, g.Or(g.Equal(x, 1), g.Equal(x, 2)), 0, value)  # exactly, as torch has it
+    value = where(g, g.Or(g.Equal(x, 1), g.Equal(x, 2)), 0, value)  # exact, as in torch
     return where(g, g.IsInf(x), math.inf, value)
 
 
 def _digamma(g: Graph, x: Tensor) -> Tensor:
-    """Return the asymptotic series, moved out; less π/tan πx for negative x, from 1 - x."""
+    """Return the asymptotic series of an increased argument; for negative x, that of 1 - x less π/tan πx."""
     below = g.Less(x, 0)
     z = g.Where(below, g.Sub(1, x), x)
     small = g.Less(z, SHIFT)
@@ -278,7 +278,7 @@ def _digamma(g: Graph, x: Tensor) -> Tensor:
 
 
 def _zeta_of_positive(g: Graph, s: Tensor, q: Tensor) -> Tensor:
-    """Return Euler and Maclaurin's: the first terms, the integral of the others, and its corrections."""
+    """Return zeta by the Euler–Maclaurin formula: the first terms, the integral of the others, and its corrections."""
     first = _sum(g, g.Pow(_ladder(g, q), g.Unsqueeze(g.Neg(s), [-1])), [1.0] * SHIFT)
     w = g.Add(q, SHIFT)
     r = g.Div(1, _square(g, w))
@@ -291,7 +291,7 @@ def _zeta_of_positive(g: Graph, s: Tensor, q: Tensor) -> Tensor:
 
 
 def _zeta(g: Graph, s: Tensor, q: Tensor) -> Tensor:
-    """Return zeta, also of negative q, where s is whole: ζ(s, f) ± (ζ(s, 1 - f) - ζ(s, 1 - q)) of its fraction f."""
+    """Return zeta, for negative q with integer s as ζ(s, f) ± (ζ(s, 1 - f) - ζ(s, 1 - q)) with its fraction f."""
     whole, below = g.Equal(s, g.Floor(s)), g.Less(q, 0)
     f = g.Where(below, g.Sub(q, g.Floor(q)), q)
     positive = _zeta_of_positive(g, s, f)
@@ -305,12 +305,12 @@ def _zeta(g: Graph, s: Tensor, q: Tensor) -> Tensor:
 
 @translates(aten.special_zeta.default, aten.special_zeta.self_scalar, aten.special_zeta.other_scalar)
 def zeta(g: Graph, s: Operand, q: Operand) -> Tensor:
-    """special_zeta(s, q) → Hurwitz's function by Euler and Maclaurin's formula."""
+    """special_zeta(s, q) → the Hurwitz zeta function by the Euler–Maclaurin formula."""
     return _zeta(g, g.cast(s, DOUBLE), g.cast(q, DOUBLE))
 
 
 def _trigamma(g: Graph, x: Tensor) -> Tensor:
-    """Return trigamma, below 1/2 as π²/sin² πx - trigamma(1 - x), where torch rounds πx: whole numbers give no infinity."""
+    """Return trigamma, below 1/2 as π²/sin² πx - trigamma(1 - x), where torch rounds πx, so integers do not give infinity."""
     below = g.Less(x, 0.5)
     z = g.Where(below, g.Sub(1, x), x)
     value = where(g, g.IsInf(z), 0, _zeta_of_positive(g, g.const(2, DOUBLE), z))
@@ -330,7 +330,7 @@ def polygamma(g: Graph, n: Operand, x: Tensor) -> Tensor:
 
 
 def _airy_wave(g: Graph, x: Tensor) -> Tensor:
-    """Return Airy's function below -2.09; the angle is rounded as torch's is."""
+    """Return Airy's function below -2.09; the angle is rounded as in torch."""
     x = g.cast(x, DOUBLE if g.dtype == DOUBLE else FLOAT)
     zeta = g.Div(g.Mul(g.Mul(x, -2), g.Sqrt(g.Neg(x))), 3)
     angle, z, height = g.cast(g.Add(zeta, QUARTER), DOUBLE), g.Div(1, g.cast(zeta, DOUBLE)), g.Sqrt(g.Sqrt(g.cast(g.Neg(x), DOUBLE)))

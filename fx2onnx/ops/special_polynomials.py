@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, whose degree may differ by element: Loop over a recurrence. Not here: special.py."""
+"""Orthogonal polynomials, whose degree may differ by element: a Loop over a recurrence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..lower.subgraphs import input_named, make_subgraph_input
 from ..translate.registry import translates
 from .pointwise import wide
 
-HIGHEST = {FLOAT: 128, DOUBLE: 512}  # degree of Hermite's polynomials: torch gives NaN above
+HIGHEST = {FLOAT: 128, DOUBLE: 512}  # the highest degree of Hermite polynomials: torch returns NaN above it
 First = Callable[[Graph, Tensor], Tensor]
 Next = Callable[[Graph, Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -63,7 +63,7 @@ def _one_minus(g: Graph, x: Tensor) -> Tensor:
 
 
 def polynomial(name: str, first: First, following: Next) -> Callable[[Graph, Operand, Operand], Tensor]:
-    """The translation `f(x, n)` → Loop over the degrees up to the highest; each element keeps the value of its own, 0 below 0."""
+    """Return the translation `f(x, n)` → Loop up to the highest degree; each element keeps the value of its degree, 0 if negative."""
     packet = getattr(aten, f"special_{name}")
 
     @translates(packet.default, packet.x_scalar, packet.n_scalar)

@@ -1,4 +1,4 @@
-"""Views that are given by their strides over the memory of a tensor."""
+"""Views by strides over the memory of a tensor."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .scatter import append_scatter
 
 @translates(aten.as_strided.default, aten.as_strided_copy.default)
 def as_strided(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], storage_offset: Size | None = None) -> Tensor:
-    """as_strided(x, size, stride, offset) → Gather from all elements in their order, where x is known to fill the end of its memory."""
+    """as_strided(x, size, stride, offset) → Gather from the flattened tensor, if x is known to fill its memory to the end."""
     at = _positions(g, x, size, stride, storage_offset)
     return g.Gather(g.reshape_to(x, (numel(x.sizes),)), at, axis=0)
 
@@ -30,14 +30,14 @@ def as_strided(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size]
 def as_strided_scatter(
     g: Graph, x: Tensor, source: Tensor, size: Sequence[Size], stride: Sequence[Size], storage_offset: Size | None = None
 ) -> Tensor:
-    """as_strided_scatter(x, source, size, stride, offset) → ScatterND into all elements in their order, where x fills its memory."""
+    """as_strided_scatter(x, source, size, stride, offset) → ScatterND into the flattened tensor, if x fills its memory."""
     at = g.Unsqueeze(_positions(g, x, size, stride, storage_offset), [len(size)])
     flat = g.set_sizes(g.reshape_to(x, (numel(x.sizes),)), (numel(x.sizes),))
     return g.reshape_to(append_scatter(g, "ScatterND", flat, at, source), x.sizes)
 
 
 def _positions(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size], offset: Size | None) -> Tensor:
-    """Return where each element of the view lies among those of x."""
+    """Return the positions of the view's elements in the flattened x."""
     start = _start(g.at.all_input_nodes[0].meta["val"], offset)
     if all(isinstance(number, int) for number in [*x.sizes, *size, *stride, start]):
         count: int = numel(x.sizes)
@@ -50,10 +50,10 @@ def _positions(g: Graph, x: Tensor, size: Sequence[Size], stride: Sequence[Size]
 
 
 def _start(x: torch.Tensor, offset: Size | None) -> int:
-    """Return which element of x the view begins at, where x is known to be all of the memory from there on, in its order.
+    """Return the element of x at which the view starts, if x is contiguous and known to fill its memory to the end.
 
     Raises:
-        Untranslated: it is not known to be.
+        Untranslated: this is not known.
     """
     stored = x.untyped_storage().nbytes() if isinstance(x, torch.Tensor) else -1
     if isinstance(stored, int) and stored < 0:

@@ -1,4 +1,4 @@
-"""Common divisors and multiples of whole numbers."""
+"""Greatest common divisors and least common multiples."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .pointwise_powers import any_above_zero
 
 @translates(aten.gcd.default, aten.gcd_.default)
 def gcd(g: Graph, a: Operand, b: Operand) -> Tensor:
-    """gcd(a, b) → Euclid's Loop over all pairs: (a, b) becomes (b, a mod b) until each b is 0."""
+    """gcd(a, b) → Euclid's algorithm in a Loop: (a, b) becomes (b, a mod b) until all b are 0."""
     return _gcd(g, *_alike(g, a, b))
 
 
@@ -27,7 +27,7 @@ def lcm(g: Graph, a: Operand, b: Operand) -> Tensor:
     """lcm(a, b) → |a / gcd(a, b) · b|, and 0 where both are 0."""
     a, b = _alike(g, a, b)
     product = g.Mul(g.Div(a, _not_zero(g, _gcd(g, a, b))), b)
-    return g.Abs(g.cast(g.cast(product, INT32), INT64) if g.dtype == INT32 else product)  # shorter ones torch multiplies in int32
+    return g.Abs(g.cast(g.cast(product, INT32), INT64) if g.dtype == INT32 else product)  # torch multiplies shorter integers in int32
 
 
 def _alike(g: Graph, a: Operand, b: Operand) -> list[Tensor]:
@@ -39,7 +39,7 @@ def _not_zero(g: Graph, x: Tensor) -> Tensor:
 
 
 def _gcd(g: Graph, a: Tensor, b: Tensor) -> Tensor:
-    """Return the divisor in int64; the smallest number of a type has no absolute value in it and stays as it is, as in torch."""
+    """Return the divisor in int64; the smallest number of a dtype has no absolute value in it, and does not change, as in torch."""
     b, a = (g.set_sizes(g.cast(g.cast(g.Abs(x), g.dtype), INT64), x.sizes) for x in (a, b))
     made = g.Loop(None, _goes_on(g, b), a, b, outputs=2, body=_turn(g, a.sizes))[0]
     made.dtype = INT64
@@ -51,7 +51,7 @@ def _turn(g: Graph, sizes: Sequence[Size]) -> ir.Graph:
     number, goes_on = input_named(g, "turn", (), INT64), input_named(g, "goes_on", (), BOOL)
     a, b = inputs = [input_named(g, "state", sizes, INT64) for _ in range(2)]
     done, whole = inner.Equal(b, 0), inner.Div(a, _not_zero(inner, b))
-    rest = inner.Where(done, b, inner.Sub(a, inner.Mul(whole, b)))  # ONNX Runtime's Mod of this sign goes through float64
+    rest = inner.Where(done, b, inner.Sub(a, inner.Mul(whole, b)))  # ONNX Runtime's Mod(fmod=1) uses float64
     results = [_goes_on(inner, rest), inner.Where(done, a, b), rest]
     return finish_subgraph(inner, "body", [number, goes_on, *inputs], results, [BOOL, INT64, INT64])
 

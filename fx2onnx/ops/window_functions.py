@@ -1,4 +1,4 @@
-"""The windows of signals: hann, hamming, blackman, bartlett, kaiser. Not here: windows of images (windows.py), frames of sound."""
+"""Window functions of signals: hann, hamming, blackman, bartlett, kaiser. Windows of images are in windows.py."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from ..translate.registry import translates
 from .create import make_range
 from .pointwise import where
 
-HAMMING = (0.54, 0.46)  # torch's; the HammingWindow of ONNX has 25/46 and 21/46
+HAMMING = (0.54, 0.46)  # in torch; ONNX's HammingWindow uses 25/46 and 21/46
 BLACKMAN = (0.42, 0.5, 0.08)
-Shape = Callable[[Graph, Tensor, Tensor], Tensor]  # of where a sample lies and of how many steps there are
+Shape = Callable[[Graph, Tensor, Tensor], Tensor]  # of the position of a sample and the number of steps
 
 
 def _window(g: Graph, made: Callable[..., Any], shape: Shape, length: Size, periodic: bool, *numbers: float) -> Tensor:
-    """Return torch's own window as a constant; of a length that moves, in float64, (length,)."""
+    """Return torch's window as a constant; for a dynamic length, a float64 tensor (length,)."""
     if isinstance(length, int):
         return g.const(made(length, periodic, *numbers, dtype=TORCH[g.dtype]), g.dtype)
     samples = g.scalar(length, DOUBLE)
     steps = samples if periodic else g.Max(g.Sub(samples, 1.0), 1.0)
     window = shape(g, g.cast(make_range(g, length), DOUBLE), steps)
-    return where(g, g.Equal(samples, 1.0), 1.0, window)  # whatever its shape
+    return where(g, g.Equal(samples, 1.0), 1.0, window)  # for all windows
 
 
 def _cosines(*factors: float) -> Shape:
-    """Return the shape of a - b cos(2πn/N) + c cos(4πn/N)."""
+    """Return the window function a - b cos(2πn/N) + c cos(4πn/N)."""
 
     def shape(g: Graph, place: Tensor, steps: Tensor) -> Tensor:
         angle = g.Div(g.Mul(place, 2 * math.pi), steps)

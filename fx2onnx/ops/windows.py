@@ -1,4 +1,4 @@
-"""Convolutions and pooling by their windows, in types of which ONNX Runtime has no kernels for them: float64 and integers."""
+"""Convolutions and pooling by windows, in dtypes for which ONNX Runtime has no kernels: float64 and integers."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..ir.graph import Graph, Tensor
 from .create import make_range
 from .index import numel
 
-KERNELS = (FLOAT, *HALVES)  # types that ONNX Runtime convolves and averages in
+KERNELS = (FLOAT, *HALVES)  # ONNX Runtime has kernels for convolution and pooling in these
 
 
 class Geometry(NamedTuple):
-    """One number for each spatial axis: what a window holds, how far it moves, what is put before and behind, how many there are."""
+    """One number for each spatial axis: the size, step, padding before and after, dilation, and number of the windows."""
 
     kernels: Sequence[Size]
     strides: Sequence[int]
-    begins: Sequence[Size]  # negative where elements are left out
+    begins: Sequence[Size]  # negative if elements are skipped
     ends: Sequence[Size]
     dilations: Sequence[int]
     counts: Sequence[Size]
@@ -46,13 +46,13 @@ def _positive(number: Size) -> Size:
 
 
 def _positions(g: Graph, at: Geometry, axis: int) -> Tensor:
-    """Where the elements of each window lie along an axis, (kernel, windows)."""
+    """Return the positions of the elements of each window along an axis, (kernel, windows)."""
     inner = make_range(g, at.kernels[axis], _positive(-at.begins[axis]), at.dilations[axis])
     return g.Add(g.Unsqueeze(inner, [1]), make_range(g, at.counts[axis], 0, at.strides[axis]))
 
 
 def product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geometry) -> Tensor:
-    """Return a convolution as a MatMul of each group with its windows.
+    """Return a convolution as a MatMul of the windows of each group.
 
     Args:
         x: (batch, channels, *image).
@@ -61,7 +61,7 @@ def product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geomet
     """
     groups, of_each, inner = weight.sizes
     apart = g.reshape_to(windows(g, x, at), [x.sizes[0], groups, inner, numel(at.counts)])
-    columns = [groups, inner, x.sizes[0] * numel(at.counts)]  # the batch among them: of none MatMul makes an error
+    columns = [groups, inner, x.sizes[0] * numel(at.counts)]  # includes the batch, because MatMul fails for an empty one
     seen = g.Reshape(g.Transpose(apart, perm=[1, 2, 0, 3]), columns, allowzero=1)
     made = g.Reshape(g.MatMul(weight, seen), [groups, of_each, x.sizes[0], numel(at.counts)], allowzero=1)
     made = g.reshape_to(g.Transpose(made, perm=[2, 0, 1, 3]), [x.sizes[0], groups * of_each, *at.counts])
@@ -69,7 +69,7 @@ def product(g: Graph, x: Tensor, weight: Tensor, bias: Tensor | None, at: Geomet
 
 
 def spread_out(g: Graph, x: Tensor, strides: Sequence[int]) -> Tensor:
-    """Return an image with so many less one zeros behind each of its elements, along each axis."""
+    """Return an image with stride − 1 zeros after each element, along each axis."""
     for axis, stride in enumerate(strides, 2):
         if stride > 1:
             sizes = [*x.sizes[:axis], x.sizes[axis] * stride, *x.sizes[axis + 1 :]]
@@ -80,9 +80,9 @@ def spread_out(g: Graph, x: Tensor, strides: Sequence[int]) -> Tensor:
 
 
 def greatest(g: Graph, x: Tensor, at: Geometry) -> list[Tensor]:
-    """Return the greatest element of each window of integers and its position among all of its channel, by ArgMax.
+    """Return the maximum of each window of integers and its position in its channel, by ArgMax.
 
-    ONNX Runtime's ReduceMax of int64 is wrong where the greatest two differ in their lower 32 bits alone.
+    ONNX Runtime's ReduceMax of int64 is wrong if the largest two differ only in their lower 32 bits.
     """
     seen = windows(g, x, at, torch.iinfo(torch.int64).min)
     image = x.sizes[2:]

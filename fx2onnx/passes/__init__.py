@@ -1,1 +1,1 @@
-"""Passes over the finished graph: folded batch norms and fused operators."""
+"""Passes on the finished graph: folded batch norms and fused operators."""

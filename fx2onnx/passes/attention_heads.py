@@ -1,4 +1,4 @@
-"""Attention reads heads where a linear layer left them, keys once for all heads that share them, and a cache beside what is new."""
+"""Simplifies the inputs of Attention: heads without transposes, keys without repetition for shared heads, caches without Concat."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import onnx_ir as ir
 
 from .graph_patterns import Nodes, producer_of, remove_nodes, replace_nodes, replace_value, sizes, whole_numbers
 
-MOVED = [0, 2, 1, 3]  # (batch, length, heads, width) to (batch, heads, length, width), and back
+MOVED = [0, 2, 1, 3]  # between (batch, length, heads, width) and (batch, heads, length, width), both ways
 
 
 def attention(graph: Nodes, node: ir.Node) -> None:
-    """Leave out what only prepares the inputs of an Attention with four axes."""
+    """Remove the nodes that only prepare the inputs of an Attention with four axes."""
     keys_once(graph, node)
     heads_unmoved(graph, cache_taken(graph, node))
 
 
 def keys_once(graph: Nodes, node: ir.Node) -> None:
-    """Keys and values that are repeated for the heads that share them are given once: Attention has grouped heads."""
+    """Remove the repetition of keys and values for heads that share them, because Attention supports grouped heads."""
     given = [_match_repeated_heads(value) for value in node.inputs[1:3]]
     for at, value in enumerate(given, 1) if None not in given else ():
         before = producer_of(node.inputs[at], "Reshape")
@@ -29,7 +29,7 @@ def keys_once(graph: Nodes, node: ir.Node) -> None:
 
 
 def _match_repeated_heads(repeated: ir.Value | None) -> ir.Value | None:
-    """x (batch, heads, length, width) of Reshape(Expand(Unsqueeze(x, 2))), which has each head several times in a row."""
+    """Return x (batch, heads, length, width) of Reshape(Expand(Unsqueeze(x, 2))), which repeats each head several times in a row."""
     shaped = producer_of(repeated, "Reshape")
     expanded = producer_of(shaped.inputs[0], "Expand") if shaped is not None else None
     raised = producer_of(expanded.inputs[0], "Unsqueeze") if expanded is not None else None
@@ -44,7 +44,7 @@ def _match_repeated_heads(repeated: ir.Value | None) -> ir.Value | None:
 
 
 def cache_taken(graph: Nodes, node: ir.Node) -> ir.Node:
-    """A cache that new keys and values are put behind is given beside them; what the Concat gave is a further output of Attention."""
+    """Pass a cache as `past_key` and `past_value` instead of a Concat, whose result becomes a further output of Attention."""
     joined = [_match_cache_concat(value) for value in node.inputs[1:3]]
     keys, values = joined
     if keys is None or values is None or keys is values or "is_causal" in node.attributes:
@@ -81,7 +81,7 @@ def _beside(graph: Nodes, old: ir.Node, inputs: Sequence[ir.Value | None], attri
 
 
 def heads_unmoved(graph: Nodes, node: ir.Node) -> None:
-    """Where queries, keys and values come from (batch, length, heads · width), and the result goes there, no head is moved."""
+    """Remove the transposes of heads if queries, keys and values are from (batch, length, heads · width), as the result is."""
     joined = _match_merged_heads(node)
     heads, shared, of_values = (_split(value) for value in node.inputs[:3])
     if joined is None or heads is None or shared is None or of_values is None:
@@ -95,7 +95,7 @@ def heads_unmoved(graph: Nodes, node: ir.Node) -> None:
 
 
 def _match_merged_heads(node: ir.Node) -> ir.Node | None:
-    """The Reshape to (batch, length, heads · width), behind a Transpose, that alone reads an Attention."""
+    """Return the Reshape to (batch, length, heads · width) after a Transpose, if they are the only readers of an Attention."""
     back = _only(node, "Transpose")
     if back is None or list(back.attributes["perm"].as_ints()) != MOVED:
         return None
@@ -113,7 +113,7 @@ def _only(node: ir.Node, op_type: str) -> ir.Node | None:
 
 
 def _split(value: ir.Value | None) -> int | None:
-    """How many heads (batch, heads, length, width) has, where that is (batch, length, heads · width), split and moved, and maybe turned."""
+    """Return the number of heads of (batch, heads, length, width) that is a split, transposed and maybe rotated (batch, length, width)."""
     turned = producer_of(value, "RotaryEmbedding")
     if turned is not None and value is not None:
         value = turned.inputs[0] if len(value.uses()) == 1 and not value.is_graph_output() else None
@@ -125,13 +125,13 @@ def _split(value: ir.Value | None) -> int | None:
 
 
 def _match_split_heads(value: ir.Value | None) -> ir.Node | None:
-    """The Reshape whose third axis, the heads, was moved before the second."""
+    """Return the Reshape whose third axis, the heads, is transposed to the second."""
     moved = producer_of(value, "Transpose")
     return producer_of(moved.inputs[0], "Reshape") if moved is not None and list(moved.attributes["perm"].as_ints()) == MOVED else None
 
 
 def _flat(graph: Nodes, value: ir.Value | None) -> ir.Value | None:
-    """(batch, length, heads · width) of what `_split` counts the heads of."""
+    """Return the (batch, length, heads · width) of the value whose heads `_split` counts."""
     turned, shaped = producer_of(value, "RotaryEmbedding"), _match_split_heads(value)
     if turned is None:
         return shaped.inputs[0] if shaped is not None else None

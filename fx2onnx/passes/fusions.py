@@ -1,4 +1,4 @@
-"""Chains of nodes that ONNX Runtime computes in one kernel: RMS norms, and from opset 23 on rotary embeddings and attention."""
+"""Fuses nodes that ONNX Runtime computes in one kernel: RMS norms, and from opset 23 on rotary embeddings and attention."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ATTENTION = 23  # the first opset with Attention, RotaryEmbedding and RMSNormali
 
 
 def apply_fusions(model: ir.Model) -> None:
-    """Put one node in the place of each such chain, where no node outside of it reads what it hides."""
+    """Replace each such chain by one node, if no other node reads an inner value."""
     opset = model.graph.opset_imports[""]
     graphs: list[Nodes] = [model.graph, *model.functions.values()]
     for graph in graphs:
@@ -25,7 +25,7 @@ def apply_fusions(model: ir.Model) -> None:
 
 
 def divided_by_root(graph: Nodes, inverse: ir.Node) -> None:
-    """x·(1/√(mean(x²) + eps)) becomes x/√(mean(x²) + eps): ONNX Runtime fuses that, and not the product."""
+    """Rewrite x·(1/√(mean(x²) + eps)) as x/√(mean(x²) + eps): ONNX Runtime fuses only the quotient."""
     root = producer_of(inverse.inputs[0], "Sqrt")
     squared = _mean_of_squares(root)
     if root is None or squared is None or squared.dtype != FLOAT:
@@ -38,7 +38,7 @@ def divided_by_root(graph: Nodes, inverse: ir.Node) -> None:
 
 
 def _mean_of_squares(root: ir.Node | None) -> ir.Value | None:
-    """x of √(mean(x²) + eps), along the last axis; eps is a constant."""
+    """Return x of √(mean(x²) + eps) along the last axis, with a constant eps."""
     added = producer_of(root.inputs[0], "Add") if root is not None else None
     mean = producer_of(added.inputs[0], "ReduceMean") if added is not None and number(added.inputs[1]) is not None else None
     squared = producer_of(mean.inputs[0], "Pow") if mean is not None and len(mean.inputs) == 2 else None
@@ -50,7 +50,7 @@ def _mean_of_squares(root: ir.Node | None) -> ir.Value | None:
 
 
 def rms_norm(graph: Nodes, quotient: ir.Node) -> None:
-    """x/√(mean(x²) + eps)·w becomes RMSNormalization; of float16 between casts as well, since its kernel computes in float32."""
+    """Rewrite x/√(mean(x²) + eps)·w as RMSNormalization, also for float16 between casts, because its kernel computes in float32."""
     root = producer_of(quotient.inputs[1], "Sqrt")
     x = _mean_of_squares(root)
     if root is None or x is None or x is not quotient.inputs[0]:
@@ -73,7 +73,7 @@ def _eps(root: ir.Node) -> ir.Value | None:
 
 
 def _strip_float32_casts(x: ir.Value, quotient: ir.Node) -> tuple[ir.Value, ir.Node]:
-    """What is normed and the last node of it, without the casts of float16 to float32 and back."""
+    """Return the input and the last node of the norm, without the casts of float16 to float32 and back."""
     before, after = producer_of(x, "Cast"), consumer(quotient, "Cast")
     if before is None or after is None or before.inputs[0] is None:
         return x, quotient

@@ -1,4 +1,4 @@
-"""What a pass asks of a finished graph: who made a value, who reads it, what a constant holds; and how one node takes another's place."""
+"""Helpers to match and rewrite a finished graph: producers, readers, constants, and the replacement of nodes."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Nodes: TypeAlias = ir.Graph | ir.Function
 
 
 def producer_of(value: ir.Value | None, op_type: str) -> ir.Node | None:
-    """Return the node that made a value, if it is one of ONNX with this name."""
+    """Return the ONNX node of this type that computes a value, else None."""
     node = value.producer() if value is not None else None
     return node if node is not None and node.op_type == op_type and node.domain == "" else None
 
 
 def consumer(node: ir.Node | None, op_type: str) -> ir.Node | None:
-    """Return the only node that reads the only output of a node, if it has this name; None where a result of the graph is hidden by it."""
+    """Return the only reader of the only output of a node, if it has this type; None if a graph output would be hidden."""
     if node is None or len(node.outputs) != 1 or node.outputs[0].is_graph_output():
         return None
     uses = list(node.outputs[0].uses())
@@ -28,13 +28,13 @@ def consumer(node: ir.Node | None, op_type: str) -> ir.Node | None:
 
 
 def other(node: ir.Node, value: ir.Value) -> ir.Value | None:
-    """Return the input of two that is not this value; None where neither is this value."""
+    """Return the other of two inputs; None if neither is this value."""
     first, second = node.inputs
     return second if first is value else first if second is value else None
 
 
 def constant(value: ir.Value | None) -> torch.Tensor | None:
-    """Return what a constant of at most eight elements holds: an initialiser that no call can change, or a Constant node in a function."""
+    """Return the data of a constant of at most eight elements: an initialiser that no call can change, or a Constant node."""
     if value is None or value.is_graph_input():
         return None
     node = producer_of(value, "Constant")
@@ -58,7 +58,7 @@ def whole_numbers(value: ir.Value | None) -> list[int] | None:
 
 
 def sizes(value: ir.Value | None, rank: int) -> tuple[int | str, ...] | None:
-    """Return the sizes of a value that has so many axes, as numbers and as the names that the axes have; None where one is not known."""
+    """Return the sizes of a value with so many axes, as numbers and names of axes; None if one is unknown."""
     if value is None or value.shape is None or len(value.shape) != rank:
         return None
     said = [size if isinstance(size, int) else size.value for size in value.shape]
@@ -69,7 +69,7 @@ def sizes(value: ir.Value | None, rank: int) -> tuple[int | str, ...] | None:
 def replace_nodes(
     graph: Nodes, old: ir.Node, op_type: str, inputs: Sequence[ir.Value | None], attributes: Sequence[ir.Attr] = ()
 ) -> ir.Node:
-    """Put a node in the place of another, whose output keeps its name; what only the other read is dropped."""
+    """Replace a node by another, whose output keeps the name; remove the nodes that only the old one read."""
     new = ir.Node("", op_type, inputs, attributes, num_outputs=1, name=old.name, metadata_props=dict(old.metadata_props))
     graph.insert_before(old, new)
     replace_value(old.outputs[0], new.outputs[0])
@@ -78,14 +78,14 @@ def replace_nodes(
 
 
 def replace_value(old: ir.Value, new: ir.Value) -> None:
-    """Let one value stand wherever another does, under its name."""
+    """Replace a value by another, which gets its name."""
     new.name, new.type, new.shape = old.name, old.type, old.shape
     old.name = f"{old.name}/before"
     old.replace_all_uses_with(new, replace_graph_outputs=True)
 
 
 def remove_nodes(graph: Nodes, node: ir.Node) -> None:
-    """Remove a node that nobody reads, and then those that only it read."""
+    """Remove a node that has no readers, and then the nodes that only it read."""
     if any(value.uses() or value.is_graph_output() for value in node.outputs):
         return
     before = [value.producer() for value in node.inputs if value is not None]
@@ -96,14 +96,14 @@ def remove_nodes(graph: Nodes, node: ir.Node) -> None:
 
 
 def graph_of(nodes: Nodes) -> ir.Graph:
-    """Return the graph itself, of a function as well."""
+    """Return the graph, also for a function."""
     return nodes.graph if isinstance(nodes, ir.Function) else nodes
 
 
 def insert_node(
     graph: Nodes, before: ir.Node, name: str, op_type: str, inputs: Sequence[ir.Value], attributes: Sequence[ir.Attr] = ()
 ) -> Any:
-    """Return the output of a new node before another, of the dtype of its first input."""
+    """Return the output of a new node before another, with the dtype of its first input."""
     made = ir.Node("", op_type, inputs, attributes, num_outputs=1, name=name, metadata_props=dict(before.metadata_props))
     made.outputs[0].name, made.outputs[0].type = name, inputs[0].type
     graph.insert_before(before, made)
@@ -111,7 +111,7 @@ def insert_node(
 
 
 def whole(graph: Nodes, before: ir.Node, name: str, data: list[int]) -> ir.Value:
-    """Return a constant of int64: an initialiser of a graph, a node in a function."""
+    """Return an int64 constant: an initialiser in a graph, a node in a function."""
     held = TorchTensor(torch.tensor(data), name)
     if isinstance(graph, ir.Graph):
         if name not in graph.initializers:

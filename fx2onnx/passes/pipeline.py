@@ -1,4 +1,4 @@
-"""What can only be done at the end: batch norms into convolutions, weights kept once, unread nodes dropped."""
+"""Passes on the finished model: fold batch norms into convolutions, store weights once, remove unread nodes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .fusions import apply_fusions
 
 
 def apply_passes(model: ir.Model) -> ir.Model:
-    """Return the same model, with batch norms folded, no weight stored twice, and nothing that no output needs."""
+    """Return the same model, with batch norms folded, no weight stored twice, and no unread nodes."""
     for node in list(model.graph):
         if node.op_type == "BatchNormalization" and node.domain == "":
             _fold_batch_norm(model.graph, node)
@@ -26,7 +26,7 @@ def apply_passes(model: ir.Model) -> ir.Model:
 
 
 def _fold_batch_norm(graph: ir.Graph, norm: ir.Node) -> None:
-    """Convolution or linear layer → batch norm becomes one of them with other weights, which are computed when the file is written."""
+    """Fold a batch norm into the convolution or linear layer before it; the new weights are computed when the model is written."""
     layer = _before(norm)
     if layer is None:
         return
@@ -51,18 +51,18 @@ def _fold_batch_norm(graph: ir.Graph, norm: ir.Node) -> None:
 
 
 def _folds(node: ir.Node) -> bool:
-    """Whether the rows of its weight are its outputs: a convolution, or a linear layer."""
+    """Return whether the rows of the node's weight are its outputs: a convolution, or a linear layer."""
     return node.op_type == "Conv" or (node.op_type == "Gemm" and {*node.attributes} == {"transB"})
 
 
 def _before(norm: ir.Node) -> ir.Node | None:
-    """The convolution or linear layer whose output a batch norm reads; None when it reads something else."""
+    """Return the convolution or linear layer whose output a batch norm reads, else None."""
     conv = norm.inputs[0].producer() if norm.inputs[0] is not None else None
     return conv if conv is not None and _folds(conv) else None
 
 
 def _weights(graph: ir.Graph, node: ir.Node) -> list[ir.Value] | None:
-    """The inputs after the first; None when not all of them are weights of the graph."""
+    """Return the inputs after the first; None if not all of them are weights of the graph."""
     found = [value for value in node.inputs[1:] if value is not None and value.name in graph.initializers and value not in graph.inputs]
     return found if len(found) == len(node.inputs) - 1 else None
 
@@ -76,7 +76,7 @@ def _lazy(graph: ir.Graph, name: str, like: ir.Value, made: Callable[[], torch.T
 
 
 def _read_const_value(value: ir.Value) -> Any:
-    """The data of a weight, as onnx_ir holds it."""
+    """Return the data of a weight in onnx_ir."""
     assert value.const_value is not None
     return value.const_value
 
@@ -102,7 +102,7 @@ def _factor(statistics: list[ir.Value], epsilon: float) -> torch.Tensor:
 
 
 def _store_once(graph: ir.Graph) -> None:
-    """A weight that is read both as it is and transposed is stored as it is; a node transposes it."""
+    """Store a weight that is read both directly and transposed only once, and transpose it by a node."""
     for name, flipped in list(graph.initializers.items()):
         weight = graph.initializers.get(name.removesuffix(TRANSPOSED)) if name.endswith(TRANSPOSED) else None
         if weight is None or not weight.uses():

@@ -1,4 +1,4 @@
-"""Rotary embeddings as models write them, x·cos + (−x₂, x₁)·sin, as one node."""
+"""Fuses rotary embeddings, which models write as x·cos + (−x₂, x₁)·sin, into one node."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .graph_patterns import Nodes, insert_node, number, other, producer_of, repl
 
 
 def rotary_embedding(graph: Nodes, total: ir.Node) -> None:
-    """x·cos + (−x₂, x₁)·sin becomes RotaryEmbedding, where both halves of cos and of sin are equal; x is (batch, heads, length, width)."""
+    """Rewrite x·cos + (−x₂, x₁)·sin, for x (batch, heads, length, width) and equal halves of cos and of sin, as RotaryEmbedding."""
     if total.outputs[0].dtype != FLOAT or len(total.inputs) != 2:
         return
     for straight, turned in (total.inputs, total.inputs[::-1]):
@@ -24,7 +24,7 @@ def rotary_embedding(graph: Nodes, total: ir.Node) -> None:
 
 
 def _match_rotate_half(product: ir.Node | None) -> tuple[ir.Value | None, ir.Value | None]:
-    """x and the factor, of (−x₂, x₁)·factor."""
+    """Return x and the factor of (−x₂, x₁)·factor."""
     for moved, factor in (product.inputs, product.inputs[::-1]) if product is not None else ():
         joined = producer_of(moved, "Concat")
         if joined is None or len(joined.inputs) != 2 or joined.attributes.get_int("axis") not in (-1, 3):
@@ -41,7 +41,7 @@ def _match_rotate_half(product: ir.Node | None) -> tuple[ir.Value | None, ir.Val
 
 
 def _cut(node: ir.Node, width: int) -> tuple[int, int] | None:
-    """Where a Slice of the last of four axes begins and ends."""
+    """Return the start and end of a Slice of the last of four axes."""
     bounds = [whole_numbers(value) for value in node.inputs[1:]]
     if len(bounds) < 3 or not all(bound is not None and len(bound) == 1 for bound in bounds):
         return None
@@ -50,7 +50,7 @@ def _cut(node: ir.Node, width: int) -> tuple[int, int] | None:
 
 
 def _table(angles: ir.Value | None, x: ir.Value | None) -> ir.Value | None:
-    """The cosines or sines (batch or 1, length, width), both halves equal, of which `angles` has one axis more, for the heads."""
+    """Return the cosines or sines (batch or 1, length, width) with equal halves, to which `angles` adds an axis for the heads."""
     raised, of_x = producer_of(angles, "Unsqueeze"), sizes(x, 4)
     flat = raised.inputs[0] if raised is not None and whole_numbers(raised.inputs[1]) == [1] else None
     said = sizes(flat, 3)
@@ -60,7 +60,7 @@ def _table(angles: ir.Value | None, x: ir.Value | None) -> ir.Value | None:
 
 
 def _says_twice(value: ir.Value | None) -> bool:
-    """Whether the halves of the last of three axes are equal: a function of each element of what was put beside itself."""
+    """Return whether the halves of the last of three axes are equal, as elementwise functions of Concat(x, x) are."""
     while (node := value.producer() if value is not None else None) is not None and node.domain == "":
         if node.op_type == "Concat":
             return len(node.inputs) == 2 and node.inputs[0] is node.inputs[1] and node.attributes.get_int("axis") in (-1, 2)
@@ -71,7 +71,7 @@ def _says_twice(value: ir.Value | None) -> bool:
 
 
 def _half(graph: Nodes, before: ir.Node, table: ir.Value, x: ir.Value) -> ir.Value:
-    """The first half of a table (batch, length, width/2): cut once, and repeated once for each batch."""
+    """Return the first half of a table (batch, length, width/2): cut once, and expanded once to the batch."""
     half = _find_reusable_output(table, f"{table.name}/half") or _cut_in_half(graph, before, table)
     if table.shape is not None and x.shape is not None and table.shape[0] == x.shape[0]:
         return half
@@ -93,7 +93,7 @@ def _cut_in_half(graph: Nodes, before: ir.Node, table: ir.Value) -> ir.Value:
 
 
 def _batch(graph: Nodes, before: ir.Node, x: ir.Value) -> ir.Value:
-    """The first size of x, told by what it was split and moved from, which stays when the heads are moved no more."""
+    """Return the first size of x, read from the value before its Reshape and Transpose, which may be removed later."""
     while (node := producer_of(x, "Transpose") or producer_of(x, "Reshape")) is not None and _begins_alike(node):
         x = node.inputs[0] or x
     found = _find_reusable_output(x, f"{x.name}/batch")
@@ -111,5 +111,5 @@ def _begins_alike(node: ir.Node) -> bool:
 
 
 def _find_reusable_output(value: ir.Value, name: str) -> ir.Value | None:
-    """What was made of a value under this name before."""
+    """Return the existing output with this name among the readers of a value."""
     return next((node.outputs[0] for node, _ in value.uses() if node.outputs[0].name == name), None)

@@ -1,4 +1,4 @@
-"""Errors of the capture that the model itself catches, so that its `except` branch would be captured."""
+"""Detects errors of the capture that the model itself catches, because its `except` branch would be captured."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ KINDS = (
     "torch._subclasses.fake_tensor.DataDependentOutputException",
     "torch._subclasses.fake_tensor.DynamicOutputShapeException",
 )
-TRACERS = (TORCH, "/sympy/", "<eval_with_key>")  # they catch such errors themselves, and go on rightly
+TRACERS = (TORCH, "/sympy/", "<eval_with_key>")  # whose code catches such errors correctly
 
 
 @contextmanager
@@ -48,7 +48,7 @@ def _kept(own: Callable[..., None], kept: list[BaseException]) -> Callable[..., 
 
 def _check(kept: Sequence[BaseException]) -> None:
     for error in kept:
-        frame = next(iter(traceback.extract_tb(error.__traceback__, limit=1)), None)  # of those it passed, the one that caught it
+        frame = next(iter(traceback.extract_tb(error.__traceback__, limit=1)), None)  # the frame that caught the error
         if frame is not None and not any(part in frame.filename for part in TRACERS):
             line = f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
             raise CaptureError(

@@ -20,7 +20,7 @@ ONE_HOT = torch._C._nn.one_hot
     reason="torch.export refuses one_hot() without a number of classes, and an index of bytes",
 )
 class MasksAndClasses(TorchFunctionMode):
-    """While it lasts, a mask of bytes is one of booleans, and `one_hot` without a number of classes compares with all up to the largest."""
+    """Converts masks of bytes to booleans, and replaces `one_hot` without a number of classes by a comparison with all numbers."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call, or an equivalent one."""

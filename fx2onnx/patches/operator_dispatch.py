@@ -1,4 +1,4 @@
-"""Fast path from an operator to the tracer, without the dispatch of torch."""
+"""A fast path from an operator to the tracer, without torch's dispatch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .registry import register_patch
 
 PRE_DISPATCH = DispatchKey.PreDispatch
 PYTHON = DispatchKey.Python
-PLACE = 0  # of a mode of this kind among those of torch
+PLACE = 0  # the index of this kind of mode in the mode stack
 
 
 @register_patch(

@@ -13,7 +13,7 @@ from torch.fx.experimental import symbolic_shapes
 
 from .registry import register_context, register_patch
 
-REFUSALS = {  # by the module that logs them, how they begin
+REFUSALS = {  # by the module that logs them, their first words
     symbolic_shapes.__name__: (
         *("failed during evaluate_expr", "Failing guard allocated at"),
         *("Unable to find user code corresponding to", "pytree.tree_leaves_with_path failed"),
@@ -37,7 +37,7 @@ def _print_nothing(original: Any) -> Any:
 )
 @contextmanager
 def _filter_export_logs() -> Iterator[None]:
-    """Filter log messages that begin like one of these."""
+    """Filter log messages that start like one of these."""
     filters = {name: _filter_of(beginnings) for name, beginnings in REFUSALS.items()}
     for name, is_other in filters.items():
         logging.getLogger(name).addFilter(is_other)

@@ -15,7 +15,7 @@ import torch
 from ..errors import UnsupportedTorch
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
-ABSENT = object()  # stands for an attribute that an object does not have itself
+ABSENT = object()  # marks an attribute that an object does not have itself
 _PATCHES: dict[str, list[Patch]] = {}
 
 
@@ -25,11 +25,11 @@ class Patch:
 
     Attributes:
         target: the dotted path of the attribute that is replaced; for a context manager, what it affects.
-        owner: the feature that needs the patch. `patched(owner)` applies all patches of a feature.
+        owner: the feature that needs the patch. `apply_patches(owner)` applies all patches of a feature.
         reason: what torch does without the patch.
-        factory: returns the replacement for the original; or a context manager. Its other parameters are passed by name.
+        factory: returns the replacement for the original, or a context manager. Its other parameters are passed by name.
         module: where the patch is registered.
-        issue: the issue of torch that makes it necessary, if one is known.
+        issue: the PyTorch issue that makes it necessary, if one is known.
         optional: whether the patch is skipped if its target does not exist.
         creates: whether the attribute may be missing; it is removed again at the end.
         is_context: whether the factory returns a context manager, such as a mode of torch.
@@ -71,7 +71,7 @@ def register_patch(
 ) -> Callable[[Factory], Factory]:
     """Register the decorated `factory(original, ...)` for each of these dotted paths.
 
-    The other parameters of the factory are keyword arguments of `patched`, or `name` and `holder`: the attribute and its object.
+    The other parameters of the factory are keyword arguments of `apply_patches`, or `name` and `holder`: the attribute and its object.
     """
 
     def register(factory: Factory) -> Factory:
@@ -83,7 +83,7 @@ def register_patch(
 
 
 def register_context(owner: str, *targets: str, reason: str, issue: str = "") -> Callable[[Factory], Factory]:
-    """Register the decorated class or function, which returns a context manager. `targets` says what it affects, for the table."""
+    """Register the decorated class or function, which returns a context manager. `targets` lists what it affects, for the table."""
 
     def register(factory: Factory) -> Factory:
         _add(Patch(", ".join(targets), owner, reason, factory, factory.__module__, issue, is_context=True))
@@ -155,7 +155,7 @@ def find_object(path: str) -> Any:
 
 
 def _own_attribute(holder: Any, name: str) -> Any:
-    """Return the attribute that the holder itself has: for a class the raw descriptor, for an object also what a data descriptor stores."""
+    """Return the attribute of the holder itself: for a class the raw descriptor, for an object also what a data descriptor stores."""
     if name in vars(holder):
         return vars(holder)[name]
     is_kept_by_class = inspect.isdatadescriptor(inspect.getattr_static(type(holder), name, None))

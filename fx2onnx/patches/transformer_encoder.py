@@ -13,10 +13,10 @@ from torch.utils.hooks import RemovableHandle
 
 @contextmanager
 def mask_padding_as_in_eager(model: Any) -> Iterator[None]:
-    """Let each `nn.TransformerEncoder` return, while it lasts, what it returns under `torch.no_grad()`.
+    """Make each `nn.TransformerEncoder` return, inside the context, what it returns under `torch.no_grad()`.
 
-    Without gradients, torch makes a nested tensor of the values if the padding is on the right, and returns zeros at the padding. A capture
-    does neither, so the exported model would return what it computes from the padding.
+    Without gradients, torch converts the values to a nested tensor if the padding is on the right, and returns zeros at the padding. A
+    capture does neither, so the exported model would return values computed from the padding.
     """
     with ExitStack() as stack:
         for module in model.modules() if isinstance(model, nn.Module) else ():
@@ -27,21 +27,21 @@ def mask_padding_as_in_eager(model: Any) -> Iterator[None]:
 
 
 def _nests(module: nn.Module) -> bool:
-    """Whether it is an encoder that makes nested tensors, whatever its arguments are."""
+    """Return whether a module is an encoder that makes nested tensors for some arguments."""
     if getattr(type(module), "forward", None) is not nn.TransformerEncoder.forward or not torch.backends.mha.get_fastpath_enabled():
         return False
     return bool(getattr(module, "use_nested_tensor", False)) and not module.layers[0].training  # type: ignore[index,union-attr]
 
 
 class Padding:
-    """What a call of an encoder is told of its padding, and what it makes of that."""
+    """The padding of each call of an encoder, and the zeros that it causes."""
 
     def __init__(self, encoder: nn.Module) -> None:
         self._encoder = encoder
         self._padding: list[torch.Tensor | None] = []  # of the calls that have not returned
 
     def hooks(self) -> Iterator[RemovableHandle]:
-        """Register what keeps the mask of a call, and what makes zeros: of what the last layer returns, before the norm."""
+        """Register hooks that store the mask of a call, and write zeros into what the last layer returns, before the norm."""
         yield self._encoder.register_forward_pre_hook(self._keep, with_kwargs=True)
         norm = self._encoder.norm
         if isinstance(norm, nn.Module):
@@ -50,14 +50,14 @@ class Padding:
             yield self._encoder.register_forward_hook(self._clear_after)
 
     def _keep(self, encoder: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Keep how much is padding, where the call makes a nested tensor of the rest."""
+        """Store the padding of a call that makes a nested tensor of the other elements."""
         given = dict(zip(("src", "mask", "src_key_padding_mask"), args, strict=False)) | kwargs
         mask, x = given.get("src_key_padding_mask"), given["src"]
         nests = given.get("mask") is None and x.dim() == 3 and not torch.is_autocast_enabled()
         self._padding.append(self._padding_of(mask) if mask is not None and nests else None)
 
     def _padding_of(self, mask: torch.Tensor) -> torch.Tensor:
-        """Return the mask of the padding; all False if in some row a value follows the padding."""
+        """Return the mask of the padding; all False if a value follows the padding in some row."""
         padding = mask if mask.dtype == torch.bool else mask != 0
         if not getattr(self._encoder, "mask_check", True):
             return padding

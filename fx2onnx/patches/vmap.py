@@ -50,7 +50,7 @@ def _keep_batched_index(override: Callable[..., Any]) -> Callable[..., Any]:
     "vmap", "torch.nn.functional.layer_norm", reason="torch's rule for batched tensors makes the size of the batch a constant"
 )
 class LayerNorms(TorchFunctionMode):
-    """While it lasts, a layer norm of a batched tensor is written out: torch's own rule for it makes the size of the batch a constant."""
+    """Writes out a layer norm of a batched tensor, because torch's own rule for it makes the size of the batch a constant."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""

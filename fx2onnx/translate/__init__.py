@@ -1,1 +1,1 @@
-"""Which function translates which operator, and what is tried where there is none."""
+"""Maps operators to their translations, and to fallbacks for operators without one."""

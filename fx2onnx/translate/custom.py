@@ -1,4 +1,4 @@
-"""The caller's table of translations: functions like ours, or functions of onnxscript."""
+"""The caller's table of translations, whose values are functions like ours or onnxscript functions."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .packages import needed_package
 
 
 def custom_table(table: Mapping[Any, Any], opset: int) -> dict[Any, Translation]:
-    """Return the caller's table with an overload for each operator and a translation of our kind for each function.
+    """Return the caller's table with an overload for each operator and one of our translations for each function.
 
-    A value may be a list of functions: the first that fits is used.
+    A value may be a list of functions: the first one that accepts the call is used.
 
     Raises:
-        TypeError: it is no mapping, a key is no operator of torch, or a value is not callable.
+        TypeError: `table` is not a mapping, a key is not an operator of torch, or a value is not callable.
         ValueError: an operator has several overloads, or a list is empty.
     """
     if not isinstance(table, Mapping):
@@ -57,10 +57,10 @@ def _translation(key: Any, value: Any) -> Translation:
 
 
 def _called_as_declared(function: Callable[..., Any], operator: torch._ops.OpOverload) -> Translation:
-    """Return a translation that gives a function the defaults of the operator's schema, of which a captured call has none.
+    """Return a translation that adds the defaults of the operator's schema to a call of a function, because a captured call omits them.
 
     The translation raises:
-        BrokenTranslation: the function does not take what the operator is called with.
+        BrokenTranslation: the function does not accept the arguments of the operator.
     """
     signature = inspect.signature(function)
 
@@ -79,7 +79,7 @@ def _called_as_declared(function: Callable[..., Any], operator: torch._ops.OpOve
 def _fill_defaults(
     signature: inspect.Signature, declared: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments of a call with those defaults of the schema that a function asks for and has no default of its own for."""
+    """Return the arguments of a call with the schema's defaults of the parameters that the function has without a default."""
     asked = [parameter for parameter in [*signature.parameters.values()][1:] if parameter.default is parameter.empty]
     places = [parameter for parameter in asked if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)]
     by_place = [argument for argument in declared if not argument.kwarg_only]
@@ -90,17 +90,17 @@ def _fill_defaults(
 
 
 def is_own_kind(function: Any) -> bool:
-    """Return whether a function of the caller's table takes `(g, *args)`, as ours do; an onnxscript function does not."""
+    """Return whether a function of the caller's table has the signature `(g, *args)` of ours; an onnxscript function does not."""
     if not inspect.isfunction(function):
         return False
     return next(iter(inspect.signature(function).parameters), None) == "g"
 
 
 def translate_with_onnxscript(function: Callable[..., Any], local: bool = False) -> Translation:
-    """Return a translation by a function of onnxscript, or one that calls its operators (`opset18.Add(x, y)`).
+    """Return a translation by an onnxscript function, or by a function that calls its operators (`opset18.Add(x, y)`).
 
     Args:
-        local: a function made by `@onnxscript.script` becomes a function of the model and a call of it, not its nodes.
+        local: whether an `@onnxscript.script` function becomes a local function of the model with a call, instead of being inlined.
     """
     return partial(_call_onnxscript, function, local)
 
@@ -117,6 +117,6 @@ def _call_onnxscript(function: Callable[..., Any], local: bool, g: Graph, *args:
 
 
 def _refused_on_purpose(error: BaseException) -> bool:
-    """Whether what began it is a refusal, after which another translation is tried, and not a mistake."""
+    """Return whether an error was caused by a refusal, after which another translation is tried, and not by a mistake."""
     cause = error.__cause__
     return cause is not None and (isinstance(cause, NOT_TRANSLATED) or _refused_on_purpose(cause))

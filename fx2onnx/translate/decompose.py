@@ -1,4 +1,4 @@
-"""Operators without a translation, by what torch decomposes them into."""
+"""Translates operators by decomposing them with torch."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .logs import logged_from
 
 DEPTH = 6
 READ_MEMORY = {aten.as_strided.default, aten.as_strided_.default, aten.as_strided_copy.default, aten.as_strided_scatter.default}
-"""They count from the start of a memory, where a decomposition has the argument alone and takes it for the whole."""
+"""Operators that count from the start of the storage. A decomposition would use the argument as the whole storage."""
 NOTHING = logging.CRITICAL + 1
 
 
 def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], TranslationOf], within: tuple[Any, ...] = ()) -> Source:
-    """Return a source that traces what an operator decomposes into and translates that in its place.
+    """Return a source that traces the decomposition of an operator and translates that.
 
     Args:
-        inner_dispatch: makes what finds translations of the operators it consists of, given those that it stands in itself.
+        inner_dispatch: makes the dispatch for the operators of the decomposition, given the operators that contain them.
         within: the operators whose decomposition is being translated.
     """
 
@@ -52,7 +52,7 @@ def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], Translation
 
 
 def decompositions(target: Any) -> list[Callable[..., Any]]:
-    """Return what torch knows an operator to consist of: its composite kernel, the tables of decompositions, what stands for a prim."""
+    """Return torch's decompositions of an operator: its composite kernel, the decomposition tables, or a prim's implementation."""
     if not isinstance(target, torch._ops.OpOverload) or target in READ_MEMORY:
         return []
     ways = [target.decompose] if target._can_decompose() else []
@@ -73,7 +73,7 @@ def _table() -> dict[Any, Callable[..., Any]]:
 def _translate_decomposed(
     node: torch.fx.Node, way: Callable[..., Any], dispatch: TranslationOf, g: Graph, *args: Any, **kwargs: Any
 ) -> Any:
-    """The results of a node, and the new values of the arguments that it changes, by an interpreter of its decomposition."""
+    """Translate the decomposition of a node; return the results and the new values of the arguments that it changes."""
     module = trace_decomposition(node, way)
     interpreter = Interpreter(g, module, dispatch, writes(module))
     placeholders = _bound(interpreter, node, args, kwargs)
@@ -88,7 +88,7 @@ def _translate_decomposed(
 def _bound(
     interpreter: Interpreter, node: torch.fx.Node, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> dict[torch.fx.Node, torch.fx.Node]:
-    """Gives every input of the decomposition the value of the argument it stands for; the input of each node."""
+    """Bind each placeholder of the decomposition to the value of its argument; return the placeholder of each node."""
     leaves = pytree.tree_leaves((node.args, {key: value for key, value in node.kwargs.items() if key not in IGNORED_KWARGS}))
     values = zip(leaves, pytree.tree_leaves((list(args), dict(kwargs))), strict=True)
     value_of = {leaf: value for leaf, value in values if isinstance(leaf, torch.fx.Node)}
@@ -99,7 +99,7 @@ def _bound(
 
 
 def _named_after(node: torch.fx.Node, module: torch.fx.GraphModule) -> Sequence[torch.fx.Node]:
-    """The nodes of the decomposition, which say that they come from this node."""
+    """Return the nodes of the decomposition, with the origin metadata of this node."""
     for inner in module.graph.nodes:
         inner.name = f"{node.name}/{inner.name}"
         inner.meta.update({key: node.meta[key] for key in ("nn_module_stack", "stack_trace") if key in node.meta})
@@ -107,7 +107,7 @@ def _named_after(node: torch.fx.Node, module: torch.fx.GraphModule) -> Sequence[
 
 
 def _results(node: torch.fx.Node, made: Any, new: list[Any]) -> Any:
-    """The results and then the new values of what is changed, as the interpreter takes them; it names what is new after the node."""
+    """Return the results and then the new values of changed arguments, as the interpreter expects them."""
     for value, fake in zip(pytree.tree_leaves(made), pytree.tree_leaves(node.meta["val"]), strict=False):
         if isinstance(value, Tensor) and isinstance(fake, torch.Tensor) and not _may_equal(value.known_sizes, sizes_of(fake)):
             raise Untranslated(f"its decomposition has the sizes {value.known_sizes}, but the operator has {sizes_of(fake)}")
@@ -123,7 +123,7 @@ def _results(node: torch.fx.Node, made: Any, new: list[Any]) -> Any:
 
 
 def _may_equal(made: Sequence[Any] | None, captured: Sequence[Any]) -> bool:
-    """Whether two lists of sizes are the same as far as can be seen: as long, and no two numbers in one place."""
+    """Return whether two lists of sizes may be equal: they have the same length, and no two integers differ."""
     if made is None:
         return True
     return len(made) == len(captured) and all(
@@ -132,10 +132,10 @@ def _may_equal(made: Sequence[Any] | None, captured: Sequence[Any]) -> bool:
 
 
 def trace_decomposition(node: torch.fx.Node, way: Callable[..., Any]) -> torch.fx.GraphModule:
-    """Return the graph of what `way` does with the fake arguments of a node; its inputs are the nodes among them.
+    """Return the graph of `way` for the fake arguments of a node; its inputs are the nodes among them.
 
     Raises:
-        Untranslated: it cannot be traced, or it decides something by a size and so holds for some sizes only.
+        Untranslated: it cannot be traced, or is valid only for some sizes.
     """
     given = node.all_input_nodes
     fakes, given_args, given_kwargs = fakes_of(node)
@@ -147,7 +147,7 @@ def trace_decomposition(node: torch.fx.Node, way: Callable[..., Any]) -> torch.f
         return list(made) if isinstance(made, tuple) else made
 
     mode: Any = next((value.fake_mode for value in pytree.tree_leaves((fakes, node.meta["val"])) if hasattr(value, "fake_mode")), None)
-    with _apart(mode) as decisions, logged_from(NOTHING, FakeTensorMode.__module__):  # what it fails at is raised
+    with _apart(mode) as decisions, logged_from(NOTHING, FakeTensorMode.__module__):  # its errors are raised, not logged
         try:
             module = make_fx(call, _allow_non_fake_inputs=True)(*fakes)
         except Exception as error:
@@ -161,10 +161,10 @@ def trace_decomposition(node: torch.fx.Node, way: Callable[..., Any]) -> torch.f
 
 @contextmanager
 def _apart(mode: Any) -> Iterator[list[Any]]:
-    """While it lasts, what is traced in this fake mode teaches the sizes of the program nothing; yields what was decided by them.
+    """Isolate the sizes of the program from what is traced in this fake mode; yield the decisions made about them.
 
     Raises:
-        Untranslated: the sizes did change; they are put back.
+        Untranslated: tracing changed the sizes, which are restored.
     """
     decisions: list[Any] = []
     with ExitStack() as stack:
@@ -193,7 +193,7 @@ def _preserve_shape_env(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]
         if prefix.startswith("eval"):
             decisions.append(decision)
 
-    ShapeEnv._inner_evaluate_expr.cache_clear()  # what it remembers is not noted again
+    ShapeEnv._inner_evaluate_expr.cache_clear()  # cached decisions would not be recorded again
     replaced, ranges, pending = dict(sizes.replacements), dict(sizes.var_to_range), list(sizes.pending_fresh_unbacked_symbols)
     patched: Any = sizes
     patched._log_guard = note
@@ -214,7 +214,7 @@ def _preserve_shape_env(sizes: ShapeEnv, decisions: list[Any]) -> Iterator[None]
 
 
 def _always(decision: Any, sizes: ShapeEnv) -> bool:
-    """Whether what was decided for the example holds at every size that the program takes."""
+    """Return whether a decision for the example holds at every size that the program accepts."""
     known = {symbol: sizes.var_to_range.get(symbol) for symbol in decision.free_symbols}
     ends = {symbol: (0, MOST) if found is None else (max(0, found.lower), min(MOST, found.upper)) for symbol, found in known.items()}
     return is_implied(decision, {symbol: (int(least), int(most)) for symbol, (least, most) in ends.items()})

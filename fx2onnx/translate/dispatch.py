@@ -1,4 +1,4 @@
-"""Which translation an operator gets, and from where: the caller's table, ours, torchlib, or its decomposition."""
+"""Finds the translation of an operator: in the caller's table, ours, torchlib, or by decomposition."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Source = Callable[[torch.fx.Node], Translation | None]
 
 @dataclass
 class Dispatch:
-    """Finds translations, and remembers where each node's came from."""
+    """Finds translations, and records which source each node's translation is from."""
 
     custom: Mapping[Any, Translation]
     own: Mapping[Any, Translation]
@@ -38,11 +38,11 @@ class Dispatch:
     used: dict[str, list[torch.fx.Node]] = field(default_factory=dict)
 
     def __call__(self, node: torch.fx.Node) -> Translation:
-        """A translation that tries what each source has for the operator of this node, until one does not refuse the call.
+        """Return a translation that tries each source for the operator of this node, until one does not refuse the call.
 
         The translation raises:
-            Untranslated: nobody has one, or all refuse; it says why each did. Or a function of the caller's failed.
-            MissingPackage: the next one to be tried needs a package that is not installed.
+            Untranslated: no source has a translation, or all refuse; the message lists the reasons. Or a function of the caller failed.
+            MissingPackage: the next translation to try needs a package that is not installed.
         """
         return partial(self._translate, node)
 
@@ -69,14 +69,14 @@ class Dispatch:
         try:
             return any(translation is not None for _, translation in self._candidates(node))
         except MissingPackage:
-            return True  # not to be complained about before it is looked up
+            return True  # the error is raised when the translation is used
 
     def _candidates(self, node: torch.fx.Node) -> Iterator[tuple[str, Translation | None]]:
         yield "custom", self.custom.get(node.target)
         if touches_complex(node):
             yield from self._list_complex_candidates(node)
             return
-        yield "own", self.own.get(node.target) or self.own.get(str(node.target))  # by its text where the library may not be loaded
+        yield "own", self.own.get(node.target) or self.own.get(str(node.target))  # by name, because the library may not be loaded
         functional = functional_variant(node.target)
         yield "own", self.own.get(functional) if functional is not None else None
         for name, source in self.fallbacks:
@@ -89,7 +89,7 @@ class Dispatch:
 
 
 def functional_variant(target: Any) -> Any:
-    """Return the overload that computes what an in-place one writes: `aten.add.Tensor` for `aten.add_.Tensor`; None when there is none."""
+    """Return the out-of-place overload of an in-place one: `aten.add.Tensor` for `aten.add_.Tensor`; None if it does not exist."""
     if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
         return None
     namespace, _, name = target._schema.name.partition("::")
@@ -110,10 +110,10 @@ def first_applicable(translations: Sequence[Translation]) -> Translation:
 
 
 def _why(g: Graph, source: str, given: Iterable[Any], error: Exception) -> str:
-    """Return why a translation is not taken: it refuses, or it fails, having been given an expression in the place of a number.
+    """Return why a translation is not used: it refuses the call, or fails because a number is an expression.
 
     Raises:
-        Exception: `error`, where it says that the translation is broken.
+        Exception: `error`, if the translation is broken.
     """
     moving = [g.shared.text(number) for number in pytree.tree_leaves(given) if isinstance(number, sympy.Basic) and number.free_symbols]
     if isinstance(error, NOT_TRANSLATED) and not isinstance(error, BrokenTranslation):

@@ -1,4 +1,4 @@
-"""What torch logs while it is asked for something that it may not know."""
+"""Hides torch's log messages during calls that are expected to fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def logged_from(level: int, module: str) -> Iterator[None]:
-    """While it lasts, what this module of torch logs below a level is not shown; from above all levels, nothing is."""
+    """Hide log messages of this module of torch below a level inside the context; a level above all others hides everything."""
     logger = logging.getLogger(module)
     before = logger.level
     logger.setLevel(level)

@@ -1,6 +1,6 @@
-"""Functions of onnxscript as translations of ours: what they call is appended as our own nodes.
+"""onnxscript functions as translations: their calls append nodes to our graph.
 
-Importing this module imports onnxscript, which nothing else of the package does.
+Importing this module imports onnxscript, which no other module of the package does.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OPSET = onnxscript.values.Opset("", schema_nodes.WRITTEN_IN)
 
 
 class Traced(SymbolicTensor):
-    """One of our values as onnxscript functions take them: with Python operators, and a number for each symbolic number."""
+    """One of our values for onnxscript functions: it supports Python operators, and has the number if it is a symbolic number."""
 
     def __init__(self, ours: Tensor, number: Any = None, sequence: bool = False) -> None:
         known = ir.TensorType(ours.dtype) if ours.dtype is not None else None
@@ -41,7 +41,7 @@ class Traced(SymbolicTensor):
 
 
 class Recorder(_building.OpRecorder):
-    """The onnxscript evaluator that appends what a function calls to our graph, instead of computing it."""
+    """An onnxscript evaluator that appends calls to our graph instead of computing them."""
 
     def __init__(self, g: Graph) -> None:
         super().__init__(OPSET, {})
@@ -57,7 +57,7 @@ class Recorder(_building.OpRecorder):
         return self._emit(op_signature.domain, op_signature.name, operands, attributes, num_outputs)
 
     def _operands(self, parameter: Any, value: Any, binding: Any) -> list[Any]:
-        """The tensors that one argument becomes: itself, a constant, a list of sizes, or, for a variadic one, many."""
+        """Return the tensors of one argument: itself, a constant, a list of sizes, or, for a variadic argument, several."""
         if value is None or isinstance(value, Traced):
             return [value and value.ours]
         if _building._allowed_types_are_sequence_types(parameter.type_constraint.allowed_types) and isinstance(value, (list, tuple)):
@@ -74,7 +74,7 @@ class Recorder(_building.OpRecorder):
         return [Traced(value, sequence=schema_nodes.is_sequence(value)) for value in made]
 
     def eval_function(self, function: Any, args: Any, kwargs: Any) -> Any:
-        """Trace a function that can be, and otherwise append the nodes of its body."""
+        """Trace a function if it is traceable, otherwise append the nodes of its body."""
         if function.traceable:
             return super().eval_function(function, args, kwargs)
         results = [
@@ -84,7 +84,7 @@ class Recorder(_building.OpRecorder):
         return results[0] if len(results) == 1 else results
 
     def call_function(self, function: Any, args: Any, kwargs: Any, call: Callable[..., Sequence[Tensor]]) -> Sequence[Tensor]:
-        """Return what `call` makes of an onnxscript function and of its arguments, told apart as inputs and attributes by its signature."""
+        """Return the result of `call` for an onnxscript function and its arguments, split into inputs and attributes by its signature."""
         domain, version = function.function_ir.domain, function.opset.version
         signature = signature_of_function(function, domain, version)
         inputs, attributes = _building._construct_named_inputs_and_attrs(signature, args, kwargs)
@@ -95,7 +95,7 @@ class Recorder(_building.OpRecorder):
 
 
 def _concat_scalars(g: Graph, parts: Sequence[Any], dtype: ir.DataType) -> Tensor:
-    """A list of numbers and tensors without axes as one tensor with one axis."""
+    """Return numbers and tensors without axes as one tensor with one axis."""
     if all(isinstance(part, int) or (isinstance(part, Traced) and part.number is not None) for part in parts):
         return g.ints([part.number if isinstance(part, Traced) else part for part in parts])
     flat = [g.Reshape(part.ours, [-1]) if isinstance(part, Traced) else g.const([part], dtype) for part in parts if part is not None]
@@ -103,14 +103,14 @@ def _concat_scalars(g: Graph, parts: Sequence[Any], dtype: ir.DataType) -> Tenso
 
 
 def translation_of(function: Callable[..., Any], local: bool = False) -> Translation:
-    """Return a translation by a function of onnxscript, or one that calls its operators (`opset18.Add(x, y)`).
+    """Return a translation by an onnxscript function, or by a function that calls its operators (`opset18.Add(x, y)`).
 
     Args:
-        local: a function made by `@onnxscript.script` becomes a function of the model and a call of it, not its nodes.
+        local: whether an `@onnxscript.script` function becomes a local function of the model with a call, instead of being inlined.
     """
 
     def translation(g: Graph, *args: Any, **kwargs: Any) -> Any:
-        recorder = Recorder(g)  # type: ignore[abstract]  # a method without a body in a protocol of onnxscript, which has a default
+        recorder = Recorder(g)  # type: ignore[abstract]  # mypy considers a method of onnxscript's protocol abstract
         given = [_wrap_argument(g, argument) for argument in args]
         named = {key: _wrap_argument(g, value) if (key, value) != ("dtype", None) else -1 for key, value in kwargs.items()}
         with _tracing(recorder):
@@ -125,7 +125,7 @@ def translation_of(function: Callable[..., Any], local: bool = False) -> Transla
 
 @contextmanager
 def _tracing(recorder: Recorder) -> Iterator[None]:
-    """While it lasts, onnxscript calls go to the recorder; whatever goes wrong in them is a reason not to use the function."""
+    """Send onnxscript calls to the recorder inside the context; any error in them is a reason not to use the function."""
     try:
         with apply_patches("onnxscript_functions", recorder=recorder), default_as(recorder):
             yield
@@ -148,7 +148,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _wrap_argument(g: Graph, argument: Any) -> Any:
-    """An argument of ours as onnxscript functions take it."""
+    """Return one of our arguments in the form that onnxscript functions accept."""
     if isinstance(argument, Tensor):
         return Traced(argument)
     if isinstance(argument, (list, tuple)):
@@ -162,7 +162,7 @@ def _wrap_argument(g: Graph, argument: Any) -> Any:
 
 
 def _ours(g: Graph, made: Any, recorded: Sequence[ir.Node]) -> Any:
-    """What an onnxscript function returned, as translations return it: as many values as the operator has results."""
+    """Return the results of an onnxscript function as a translation does: as many values as the operator has results."""
     for node in recorded:  # appended by `torch.onnx.ops.symbolic`
         _append_recorded(g, node)
     expected = g.at.meta["val"]

@@ -1,4 +1,4 @@
-"""Packages that only some translations need."""
+"""Optional packages that only some translations need."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..errors import MissingPackage
 
 @contextmanager
 def needed_package(name: str, needed_by: str) -> Iterator[None]:
-    """Say what needs a package that is imported inside and is not installed.
+    """Raise a `MissingPackage` that names what needs the package, if an import inside the context fails.
 
     Raises:
         MissingPackage: it is not installed.

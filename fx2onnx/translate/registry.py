@@ -1,4 +1,4 @@
-"""Which function translates which operator: the decorator that says so, and the table of what modules say."""
+"""The decorators that register translations, and the table of the registered ones."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Function = TypeVar("Function", bound=Translation)
 
 
 def translates(*targets: Any) -> Callable[[Function], Function]:
-    """Say that a function `f(g, *args, **kwargs)` translates these operators: overloads, or Python functions.
+    """Register a function `f(g, *args, **kwargs)` as the translation of these operators: overloads, or Python functions.
 
-    It is called with the graph under construction and the arguments of the operator: tensors as `Tensor`, symbolic numbers as sympy
-    expressions, everything else as captured. What it returns is cast to the dtype that the capture says.
+    The function is called with the graph under construction and the arguments of the operator. Tensors are passed as `Tensor`, symbolic
+    numbers as sympy expressions, everything else as captured. Its results are cast to the captured dtype.
     """
 
     def mark(function: Function) -> Function:
@@ -27,7 +27,7 @@ def translates(*targets: Any) -> Callable[[Function], Function]:
 
 
 def translates_complex(*targets: Any) -> Callable[[Function], Function]:
-    """Say that a function translates calls of these operators that take or give complex tensors, each of which it has as a `Pair`."""
+    """Register a function as the translation of calls with complex tensors, which are passed and returned as `ComplexPair`."""
 
     def mark(function: Function) -> Function:
         setattr(function, OF_PAIRS, targets)
@@ -37,13 +37,13 @@ def translates_complex(*targets: Any) -> Callable[[Function], Function]:
 
 
 def takes_quantized(function: Function) -> Function:
-    """Say that a translation takes or gives tensors of torch's quantised types, each of which it has as a `Quantized`."""
+    """Mark a translation that accepts or returns tensors of torch's quantised types as `Quantized`."""
     setattr(function, OF_QUANTIZED, True)
     return function
 
 
 def table_of(modules: Iterable[ModuleType], marked: str = TARGETS) -> dict[Any, Translation]:
-    """Return the translations in these modules by operator: those that are `marked` so.
+    """Return the translations in these modules by operator: the functions with the attribute `marked`.
 
     Raises:
         ValueError: two functions translate one operator.

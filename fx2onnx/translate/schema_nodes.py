@@ -1,4 +1,4 @@
-"""ONNX nodes that others wrote, appended to our graph: types by their schemas, bodies of functions."""
+"""Appends ONNX nodes of onnxscript functions to our graph, with types inferred from their schemas, and bodies of functions."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..ir.schemas import schema_of, type_name
 SEQUENCES = {"SequenceConstruct", "SequenceEmpty", "SequenceInsert", "SequenceErase", "SplitToSequence"}
 OF_SEQUENCES = SEQUENCES | {"SequenceAt", "SequenceLength", "ConcatFromSequence"}
 RENAMED_MODES = {"bilinear": "linear", "bicubic": "cubic"}
-CHANGED_MEANING = {"GroupNormalization": 21, "DFT": 20}  # operators whose inputs mean something else from this opset on
+CHANGED_MEANING = {"GroupNormalization": 21, "DFT": 20}  # from this opset on, the inputs have another meaning
 WRITTEN_IN = 18
 
 
 def node(g: Graph, domain: str, op_type: str, operands: Sequence[Any], attributes: Mapping[str, Any], outputs: int) -> Sequence[Tensor]:
-    """Append a node as somebody wrote it for opset 18, in the opset of the graph, with the types that its schema says.
+    """Append a node that was written for opset 18, in the opset of the graph, with the types of its schema.
 
     Raises:
-        Untranslated: it is written for another opset or for other types, or the type of its first output is open.
+        Untranslated: it needs another opset or other types, or the type of its first output cannot be inferred.
     """
     given = {name: value for name, value in attributes.items() if value is not None}
     if domain == "" and op_type == "Constant":
@@ -47,7 +47,7 @@ def node(g: Graph, domain: str, op_type: str, operands: Sequence[Any], attribute
 
 
 def _add_sequence_node(g: Graph, op_type: str, operands: Sequence[Any], given: dict[str, Any]) -> Tensor:
-    """The one output of an operator that takes or gives a sequence, whose type the schema says of no element."""
+    """Append an operator on sequences, and return its output; the schema does not define the type of the elements."""
     first = next((value.dtype for value in operands if value is not None), ir.DataType(given.get("dtype", ir.DataType.FLOAT)))
     [made] = g.node("", op_type, operands, given)
     made.type = ir.TensorType(ir.DataType.INT64 if op_type == "SequenceLength" else first)
@@ -62,7 +62,7 @@ def is_sequence(value: Tensor) -> bool:
 
 
 def constant(g: Graph, attributes: Mapping[str, Any]) -> Tensor:
-    """Return the one value that a Constant node has among its attributes."""
+    """Return the value of a Constant node, which is one of its attributes."""
     name, value = next(iter(attributes.items()))
     if name == "value":
         tensor = value if isinstance(value, ir.TensorProtocol) else ir.tensor(value)
@@ -75,10 +75,10 @@ def constant(g: Graph, attributes: Mapping[str, Any]) -> Tensor:
 
 
 def _convert_attributes(opset: int, op_type: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The attributes in a later opset than they were written for.
+    """Return the attributes in the opset of the graph, which may be later than the one that they were written for.
 
     Raises:
-        Untranslated: the operator means something else there.
+        Untranslated: the operator has another meaning there.
     """
     if op_type == "GridSample" and opset >= 20 and "mode" in given:
         given = {**given, "mode": RENAMED_MODES.get(given["mode"], given["mode"])}
@@ -91,7 +91,7 @@ def _convert_attributes(opset: int, op_type: str, given: dict[str, Any]) -> dict
 
 
 def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
-    """Refuses types that the schema does not allow, or allows only when they are the same.
+    """Refuse types that the schema does not allow, or allows only if they are equal.
 
     Raises:
         Untranslated: the function was not written for these types.
@@ -110,7 +110,7 @@ def _check_types(op_type: str, opset: int, operands: Sequence[Any]) -> None:
 
 
 def inline_function(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
-    """Append the nodes of an onnxscript function's body; one that has graphs inside becomes a function of the model.
+    """Append the nodes of an onnxscript function's body; a function with subgraphs becomes a local function of the model.
 
     Args:
         function: an `onnxscript.OnnxFunction`.
@@ -132,7 +132,7 @@ def _body(function: Any) -> ir.Function:
 
 
 def local_call(g: Graph, function: Any, operands: Sequence[Any], given: Mapping[str, Any]) -> list[Tensor]:
-    """Append a call of an onnxscript function, which becomes a function of the model with those that it calls."""
+    """Append a call of an onnxscript function, which becomes a local function of the model, with the functions that it calls."""
     captured = g.at.meta["val"]
     captured = captured if isinstance(captured, (tuple, list)) else [captured]
     main = _body(function)

@@ -1,4 +1,4 @@
-"""All sources of translations in their order: the caller's table, ours, torchlib's, decompositions."""
+"""All sources of translations in order: the caller's table, ours, torchlib, decompositions."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .torchlib import torchlib_source
 def dispatch_of(
     custom: Mapping[Any, Any], own: Mapping[Any, Translation], opset: int, fallback: bool, pairs: Mapping[Any, Translation] | None = None
 ) -> Dispatch:
-    """Return what finds translations: in the caller's table, in ours, and, if there may be fallbacks, in torchlib and by decomposition.
+    """Return a dispatch that searches the caller's table, ours, and, if fallbacks are allowed, torchlib and decompositions.
 
     Args:
-        pairs: our translations of calls that take or give complex tensors.
+        pairs: our translations of calls with complex tensors.
 
     Raises:
-        TypeError, ValueError: something is wrong with the caller's table.
+        TypeError, ValueError: the caller's table is invalid.
     """
     return _dispatch(custom_table(custom, opset), own, pairs or {}, opset, fallback, ())
 

@@ -1,4 +1,4 @@
-"""Torchlib's translations, which are functions of onnxscript: which of them may be used, and what is checked of their results."""
+"""Torchlib's translations, which are onnxscript functions: which of them are used, and checks of their results."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from .packages import needed_package
 if TYPE_CHECKING:
     from torch.onnx._internal.exporter._registration import ONNXRegistry
 
-NAMESPACES = ("aten", "prims", "quantized_decomposed", "torchvision", "onnx_symbolic")  # of others torchlib has nothing
+NAMESPACES = ("aten", "prims", "quantized_decomposed", "torchvision", "onnx_symbolic")  # torchlib has no translations of other namespaces
 WRONG_IN_TORCHLIB = {
     "one element, where torch gives NaN": ("prims::var",),
-    "no elements to multiply: ONNX Runtime's Gemm then leaves out beta": ("aten::addmm",),
+    "no elements to multiply: ONNX Runtime's Gemm then ignores beta": ("aten::addmm",),
     "steps of fractions": ("aten::arange", "aten::arange.start", "aten::arange.start_step", "aten::linspace"),
     "numbers and intermediate results in float64": (
         "aten::full", "aten::full_like", "aten::new_full", "aten::fill.Scalar", "aten::softmax.int", "aten::log_softmax.int",
         "aten::special_softmax", "aten::special_log_softmax",
     ),
-    "values that overflow on the way": ("aten::log_sigmoid", "aten::special_erfcx", "aten::logcumsumexp"),
-    "an option that is passed over": (
+    "intermediate values that overflow": ("aten::log_sigmoid", "aten::special_erfcx", "aten::logcumsumexp"),
+    "an option that is ignored": (
         "aten::as_strided", "aten::avg_pool2d", "aten::avg_pool3d", "aten::native_batch_norm", "aten::_native_batch_norm_legit",
         "aten::_native_batch_norm_legit_functional", "aten::scatter_reduce.two",
         "aten::_upsample_bilinear2d_aa", "aten::_upsample_bicubic2d_aa",
     ),
     "no axes": ("aten::nonzero", "aten::topk", "aten::linalg_vector_norm"),
-    "states of two sizes, which ONNX Runtime then does not run": ("aten::lstm.input",),
+    "states of two sizes, which ONNX Runtime refuses": ("aten::lstm.input",),
     "the sign of zero": ("aten::atan2", "aten::signbit", "aten::copysign.Tensor"),
-    "takes the process down": (
+    "crashes": (
         "aten::embedding_bag", "aten::embedding_bag.padding_idx", "aten::_embedding_bag", "aten::_embedding_bag_forward_only",
     ),
 }  # fmt: skip
@@ -51,7 +51,7 @@ REFUSED = frozenset(name for names in WRONG_IN_TORCHLIB.values() for name in nam
 @cache
 def _registry(opset: int) -> ONNXRegistry:
     with needed_package("onnxscript", "the fallback to torchlib"):
-        import onnxscript  # noqa: F401 - so that its absence is told from any other
+        import onnxscript  # noqa: F401 - so that a MissingPackage names it
         from torch.onnx._internal.exporter._registration import ONNXRegistry
     with logged_from(logging.ERROR, ONNXRegistry.__module__):  # it warns that torchvision is missing
         return ONNXRegistry.from_torchlib(opset)
@@ -60,10 +60,10 @@ def _registry(opset: int) -> ONNXRegistry:
 def torchlib_source(opset: int) -> Source:
     """Return torchlib as a source of translations, built at the first operator that needs it.
 
-    In-place operators get the translations of their twins.
+    In-place operators use the translations of their out-of-place variants.
 
     The source raises:
-        MissingPackage: onnxscript, in which torchlib is written, is not installed.
+        MissingPackage: onnxscript, which torchlib needs, is not installed.
     """
 
     def source(node: torch.fx.Node) -> Translation | None:
@@ -81,7 +81,7 @@ def torchlib_source(opset: int) -> Source:
 
 
 def _translate_checked(translation: Translation, g: Graph, *args: Any, **kwargs: Any) -> Any:
-    """What torchlib makes of a call, unless it computes in another dtype than torch: it takes types to be promoted already."""
+    """Return torchlib's results, or refuse if their dtype differs from torch's: torchlib expects promoted types."""
     made = translation(g, *args, **kwargs)
     if any(isinstance(argument, Tensor) and argument.known_sizes == () for argument in args):
         made = _drop_extra_axes(g, made)
@@ -95,7 +95,7 @@ def _translate_checked(translation: Translation, g: Graph, *args: Any, **kwargs:
 
 
 def _drop_extra_axes(g: Graph, made: Any) -> Any:
-    """The same results without the axis that torchlib's constants bring along, where the operator's have none."""
+    """Return the results without the extra axis of torchlib's constants, for results that have no axes."""
     fakes = _to_list(g.at.meta["val"])
     bare = [g.scalar(v, v.dtype) if isinstance(f, torch.Tensor) and f.dim() == 0 else v for v, f in zip(_to_list(made), fakes, strict=True)]
     return bare if isinstance(made, (list, tuple)) else bare[0]

@@ -1,4 +1,4 @@
-"""The routines of triangular matrices: Cholesky's factor, and systems with one or two triangles."""
+"""Routines for triangular matrices: Cholesky factors, and systems with one or two triangles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .matrices import (
 
 
 def cholesky(g: Graph, x: Tensor) -> list[Tensor]:
-    """The lower factor (b, n, n), NaN from the first pivot on that is not positive, and which that is from 1 on, int32 (b,), or 0."""
+    """Return the lower factor (b, n, n), NaN from the first pivot that is not positive, and its one-based index, int32 (b,), or 0."""
     b, n = size(g, x, 0), size(g, x, 1)
     rows, columns = count_to(g, n), g.Unsqueeze(count_to(g, n), [0])
 
@@ -40,22 +40,22 @@ def cholesky(g: Graph, x: Tensor) -> list[Tensor]:
 
 
 def solve_lower(g: Graph, x: Tensor, right: Tensor) -> list[Tensor]:
-    """Solve L y = right (b, n, r) with what is below the diagonal, and on it."""
+    """Solve L y = right (b, n, r) with the lower triangle and the diagonal."""
     return [_forward_substitute(g, x, right, True)]
 
 
 def solve_upper(g: Graph, x: Tensor, right: Tensor) -> list[Tensor]:
-    """Solve U y = right (b, n, r) with what is above the diagonal, and on it."""
+    """Solve U y = right (b, n, r) with the upper triangle and the diagonal."""
     return [_backward_substitute(g, x, right, True)]
 
 
 def solve_unit_lower(g: Graph, x: Tensor, right: Tensor) -> list[Tensor]:
-    """The same with ones on the diagonal of L."""
+    """Solve L y = right (b, n, r) with ones on the diagonal of L."""
     return [_forward_substitute(g, x, right, False)]
 
 
 def solve_unit_upper(g: Graph, x: Tensor, right: Tensor) -> list[Tensor]:
-    """The same with ones on the diagonal of U."""
+    """Solve U y = right (b, n, r) with ones on the diagonal of U."""
     return [_backward_substitute(g, x, right, False)]
 
 

@@ -1,4 +1,4 @@
-"""The routines of eigenvalues and singular values, in float64: Jacobi's rotations, half as many at once as there are columns."""
+"""Routines for eigenvalues and singular values, in float64: Jacobi rotations, of half as many pairs at once as there are columns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from ...ir.graph import Graph, Tensor
 from ...lower.local_functions import append_loop, append_while_loop
 from .matrices import column_indices, count_to, diagonal_of, size, zeros_of
 
-SWEEPS = 30  # more than any matrix takes: the loop ends when a sweep leaves nothing to do
-ENOUGH = 1e-13  # of the largest element, or of the length of two columns: what may be left; a sweep squares it
+SWEEPS = 30  # more than any matrix needs: the loop ends after a sweep that converges
+ENOUGH = 1e-13  # tolerance, relative to the largest element or the lengths of two columns; a sweep squares the error
 IterationProxy = Callable[..., list[Tensor]]
 
 
 def eigh(g: Graph, x: Tensor) -> list[Tensor]:
-    """Eigenvalues (b, n), ascending, and eigenvectors (b, n, n) of symmetric matrices, of which the lower triangle is read."""
+    """Return eigenvalues (b, n), ascending, and eigenvectors (b, n, n) of symmetric matrices, of which the lower triangle is read."""
     x, largest = _scale_by_largest(g, g.Add(g.Trilu(x, upper=0), g.Transpose(g.Trilu(x, g.const(-1, INT64), upper=0), perm=[0, 2, 1])))
     n = size(g, x, 1)
     places = count_to(g, n)
@@ -38,7 +38,7 @@ def eigh(g: Graph, x: Tensor) -> list[Tensor]:
 
 
 def svd(g: Graph, x: Tensor) -> list[Tensor]:
-    """Columns U·S (b, m, n), the singular values (b, n), descending, and V (b, n, n) of matrices (b, m, n); of wide ones the last are 0."""
+    """Return U·S (b, m, n), the singular values (b, n), descending, and V (b, n, n) of matrices (b, m, n); those of wide ones end in 0."""
     x, largest = _scale_by_largest(g, x)
     n = size(g, x, 2)
     places = count_to(g, n)
@@ -51,7 +51,7 @@ def svd(g: Graph, x: Tensor) -> list[Tensor]:
 
     def left(t: Graph, a: Tensor, v: Tensor) -> Tensor:
         lengths = t.Sqrt(t.ReduceSumSquare(a, [1], keepdims=1))  # (b, 1, n)
-        safe = t.Max(lengths, ENOUGH)  # shorter columns count as nothing, turned whichever way
+        safe = t.Max(lengths, ENOUGH)  # shorter columns count as zero, whatever their rotation
         unit = t.Div(a, safe)
         return t.ReduceMax(t.Abs(t.Mul(t.MatMul(t.Transpose(unit, perm=[0, 2, 1]), unit), off)), keepdims=0)
 
@@ -69,7 +69,7 @@ def size_of(g: Graph, x: Tensor, axis: int) -> Tensor:
 
 
 def _scale_by_largest(g: Graph, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The matrices divided by their largest element, and that (b,): their squares are then no infinity."""
+    """Return the matrices divided by their largest element (b,), so that no square overflows, and that element."""
     b = size(g, x, 0)
     flat = g.Reshape(g.Abs(x), g.Concat(size_of(g, x, 0), g.Mul(size_of(g, x, 1), size_of(g, x, 2)), axis=0), allowzero=1)
     largest = g.ReduceMax(g.Concat(flat, zeros_of(g, x.dtype, b, g.const([1], INT64)), axis=1), [1], keepdims=0)
@@ -78,11 +78,11 @@ def _scale_by_largest(g: Graph, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _swept(g: Graph, x: Tensor, n: Tensor, rotate: IterationProxy, left: Callable[..., Tensor]) -> list[Tensor]:
-    """What the rotations make of matrices (…, n), and the product of all of them (b, n, n)."""
+    """Return matrices (…, n) after all rotations, and the product of the rotations (b, n, n)."""
     places = count_to(g, n)
     one = g.cast(g.Equal(g.Unsqueeze(places, [1]), places), x.dtype)
     vectors = g.Expand(one, g.Concat(size_of(g, x, 0), g.Unsqueeze(n, [0]), g.Unsqueeze(n, [0]), axis=0))
-    rounds = g.Sub(g.Add(n, g.Mod(n, g.const(2, INT64))), 1)  # of a tournament in which each column meets each other one once
+    rounds = g.Sub(g.Add(n, g.Mod(n, g.const(2, INT64))), 1)  # of a tournament in which each pair of columns meets once
     most = g.Mul(column_indices(g, x, g.const(1, INT64)), SWEEPS)
 
     def sweep(t: Graph, turn: Tensor, a: Tensor, v: Tensor) -> list[Tensor]:
@@ -96,7 +96,7 @@ def _swept(g: Graph, x: Tensor, n: Tensor, rotate: IterationProxy, left: Callabl
 
 
 def _partner(g: Graph, places: Tensor, n: Tensor, rounds: Tensor, number: Tensor) -> Tensor:
-    """Whom each column meets in a round; itself where it has nobody, as one of an odd number."""
+    """Return the partner of each column in a round; the column itself if it has none, because n is odd."""
     other = g.Mod(g.Sub(g.Mul(number, 2), places), rounds)
     other = g.Where(g.Equal(other, places), rounds, other)
     other = g.Where(g.Equal(places, rounds), number, other)
@@ -104,7 +104,7 @@ def _partner(g: Graph, places: Tensor, n: Tensor, rounds: Tensor, number: Tensor
 
 
 def _angles(g: Graph, diagonal: Tensor, beside: Tensor, partner: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-    """Cosine and sine (b, n) with which each column turns towards its partner, so that the two have no product."""
+    """Return cosine and sine (b, n) of the rotation of each column with its partner that makes them orthogonal."""
     none = g.scalar(0, diagonal.dtype)
     twice = g.Where(g.Equal(partner, places), none, g.Mul(beside, 2))
     apart = g.Sub(g.Gather(diagonal, partner, axis=1), diagonal)
@@ -121,5 +121,5 @@ def _columns(g: Graph, x: Tensor, cos: Tensor, sin: Tensor, partner: Tensor) -> 
 
 
 def _reorder_columns(g: Graph, x: Tensor, order: Tensor) -> Tensor:
-    """The columns of each matrix (b, m, n) in its order (b, n)."""
+    """Return the columns of each matrix (b, m, n) in this order (b, n)."""
     return g.GatherElements(x, g.Expand(g.Unsqueeze(order, [1]), g.Shape(x)), axis=2)

@@ -1,4 +1,4 @@
-"""The routines of LU: a loop over columns, systems with its factors, determinants."""
+"""Routines for LU: a loop over columns, systems with its factors, determinants."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .matrices import (
 
 
 def lu(g: Graph, x: Tensor) -> list[Tensor]:
-    """Factors (b, m, n), pivots from 1 on (b, k), the order of the rows (b, m), and the first pivot that is 0, int32 (b,)."""
+    """Return factors (b, m, n), one-based pivots (b, k), the order of the rows (b, m), and the first zero pivot, int32 (b,)."""
     b, m, n = (size(g, x, axis) for axis in range(3))
     k = g.Min(m, n)
     rows, columns, steps = count_to(g, m), g.Unsqueeze(count_to(g, n), [0]), count_to(g, k)
@@ -48,7 +48,7 @@ def lu(g: Graph, x: Tensor) -> list[Tensor]:
 
 
 def rows_after(g: Graph, pivots: Tensor, count: Tensor) -> list[Tensor]:
-    """The order (b, m) in which swaps (b, k), from 1 on, leave so many rows."""
+    """Return the order (b, m) of `count` rows after one-based swaps (b, k)."""
     b, k = size(g, pivots, 0), size(g, pivots, 1)
     rows = count_to(g, count)
     initial = g.Expand(rows, g.Concat(g.Unsqueeze(b, [0]), g.Unsqueeze(count, [0]), axis=0))
@@ -62,7 +62,7 @@ def rows_after(g: Graph, pivots: Tensor, count: Tensor) -> list[Tensor]:
 
 
 def determinant(g: Graph, factors: Tensor, pivots: Tensor) -> list[Tensor]:
-    """The sign of the swaps, the determinant, its sign, and the logarithm of its absolute value, (b,) each."""
+    """Return the sign of the swaps, the determinant, its sign, and the logarithm of its absolute value, (b,) each."""
     diagonal = diagonal_of(g, factors)
     steps = g.Add(count_to(g, size(g, pivots, 1)), 1)
     moved = g.ReduceSum(g.cast(g.Not(g.Equal(pivots, steps)), INT64), [1], keepdims=0)
@@ -73,7 +73,7 @@ def determinant(g: Graph, factors: Tensor, pivots: Tensor) -> list[Tensor]:
 
 
 def lu_solve(g: Graph, factors: Tensor, order: Tensor, right: Tensor) -> list[Tensor]:
-    """Solve A x = right (b, n, r) by the factors of A and the order of its rows."""
+    """Solve A x = right (b, n, r) with the factors of A and the order of its rows."""
     down = count_to(g, size(g, factors, 1))
     right = g.GatherND(right, g.Unsqueeze(order, [2]), batch_dims=1)
     half = solve_by_substitution(g, strictly(g, factors, upper=0), None, down, right)
@@ -81,7 +81,7 @@ def lu_solve(g: Graph, factors: Tensor, order: Tensor, right: Tensor) -> list[Te
 
 
 def lu_solve_transposed(g: Graph, factors: Tensor, order: Tensor, right: Tensor) -> list[Tensor]:
-    """Solve Aᵀ x = right (b, n, r) by the factors of A and the order of its rows."""
+    """Solve Aᵀ x = right (b, n, r) with the factors of A and the order of its rows."""
     down = count_to(g, size(g, factors, 1))
     turned = g.Transpose(factors, perm=[0, 2, 1])
     half = solve_by_substitution(g, strictly(g, turned, upper=0), diagonal_of(g, factors), down, right)

@@ -1,4 +1,4 @@
-"""The routine of the exponential of matrices: a polynomial of each, halved until it is small, and squared as often."""
+"""The routine for the matrix exponential: each matrix is halved until it is small, and the result of a polynomial squared."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ...ir.graph import Graph, Tensor
 from ...lower.local_functions import append_loop
 from .matrices import count_to, size, zeros_of
 
-SMALL = 0.5  # the norm up to which 16 terms leave 1e-19
-MOST = 1100  # halvings: more than any float64 takes
+SMALL = 0.5  # the norm up to which 16 terms have an error of 1e-19
+MOST = 1100  # halvings: more than any float64 needs
 
 
 def matrix_exp(g: Graph, x: Tensor) -> list[Tensor]:
-    """exp(A) of matrices (b, n, n), by sixteen terms and squares."""
+    """Return exp(A) of matrices (b, n, n), by sixteen terms and squaring."""
     b, n = size(g, x, 0), size(g, x, 1)
     sums = g.ReduceSum(g.Abs(x), [1], keepdims=0)  # (b, n)
     norm = g.ReduceMax(g.Concat(sums, zeros_of(g, x.dtype, b, g.const([1], INT64)), axis=1), [1], keepdims=0)  # (b,)
     times = g.Ceil(g.Div(g.Log(g.Max(g.Div(norm, SMALL), 1)), math.log(2)))
-    times = g.Where(g.Less(times, MOST), times, g.scalar(0, x.dtype))  # infinities and NaN have no count
+    times = g.Where(g.Less(times, MOST), times, g.scalar(0, x.dtype))  # infinities and NaN are not halved
     halves = g.Pow(g.scalar(0.5, x.dtype), times)
     scale = g.Where(g.Less(norm, float("inf")), halves, g.scalar(float("nan"), x.dtype))  # torch gives a matrix of NaN
     power = _polynomial(g, g.Mul(x, g.Unsqueeze(scale, [1, 2])), n)
@@ -34,7 +34,7 @@ def matrix_exp(g: Graph, x: Tensor) -> list[Tensor]:
 
 
 def _polynomial(g: Graph, x: Tensor, n: Tensor) -> Tensor:
-    """The sum of xⁱ/i! up to i = 16, in powers of x⁴."""
+    """Return the sum of xⁱ/i! up to i = 16, in powers of x⁴."""
     places = count_to(g, n)
     one = g.cast(g.Equal(g.Unsqueeze(places, [1]), places), x.dtype)
     square = g.MatMul(x, x)

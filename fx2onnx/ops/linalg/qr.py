@@ -1,4 +1,4 @@
-"""The routines of QR: Householder's reflections one column at a time, as LAPACK has them, and products with them."""
+"""Routines for QR: Householder reflections one column at a time, as in LAPACK, and products with them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .matrices import column, column_indices, count_to, outer, reversed_order, s
 
 
 def geqrf(g: Graph, x: Tensor) -> list[Tensor]:
-    """R in the upper triangle and the vectors of the reflections below it (b, m, n), and the factors of the reflections (b, k)."""
+    """Return R in the upper triangle with the reflection vectors below it (b, m, n), and the factors of the reflections (b, k)."""
     b, m, n = (size(g, x, axis) for axis in range(3))
     k = g.Min(m, n)
     rows, columns, steps = count_to(g, m), g.Unsqueeze(count_to(g, n), [0]), count_to(g, k)
@@ -33,12 +33,12 @@ def geqrf(g: Graph, x: Tensor) -> list[Tensor]:
 
 
 def reflected(g: Graph, vectors: Tensor, taus: Tensor, other: Tensor) -> list[Tensor]:
-    """Q times another matrix (b, m, r): the reflections from the last to the first."""
+    """Return Q times another matrix (b, m, r): the reflections from last to first."""
     return [_apply_reflections(g, vectors, taus, other, reversed_order(g, count_to(g, size(g, taus, 1))))]
 
 
 def reflected_back(g: Graph, vectors: Tensor, taus: Tensor, other: Tensor) -> list[Tensor]:
-    """Qᵀ times another matrix (b, m, r): the reflections from the first to the last."""
+    """Return Qᵀ times another matrix (b, m, r): the reflections from first to last."""
     return [_apply_reflections(g, vectors, taus, other, count_to(g, size(g, taus, 1)))]
 
 
