@@ -1,4 +1,4 @@
-"""`associative_scan` as the scan that it is: from left to right, where torch halves the length as often as it is long."""
+"""Replace `associative_scan` by a sequential `scan`, because PyTorch's version halves the length recursively."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ CLOSE = {"rtol": 1e-3, "atol": 1e-5}
 
 
 def scan_left_to_right(operator: Function, leaves: Tensors, dim: int = 0, additional_inputs: Tensors = ()) -> list[torch.Tensor]:
-    """Return what `generic_associative_scan` returns, by one call of `scan` along the first axis.
+    """Return the result of `generic_associative_scan`, computed by one call of `scan` along the first axis.
 
     Raises:
-        TraceUnsupported: the function is not associative, so that the order of torch decides what comes out.
+        TraceUnsupported: If the function is not associative, so that the result depends on torch's order of evaluation.
     """
-    given = operator.keywords  # type: ignore[attr-defined]  # a partial of torch's, whose function it has mapped over rows
+    given = operator.keywords  # type: ignore[attr-defined]  # torch's partial, with the function vmapped
     flat = partial(wrap_combine_fn_flat, **(given | {"combine_fn": getclosurevars(given["combine_fn"]).nonlocals["func"]}))
 
     def combine(*operands: torch.Tensor) -> list[torch.Tensor]:

@@ -1,4 +1,4 @@
-"""Python attributes that a forward changes, which a file cannot do. Not here: buffers and inputs (build/conversion.py)."""
+"""Python attributes that `forward` changes, which an exported model cannot do. lower/conversion.py handles buffers and inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS = (int, float, bool, complex, str, bytes, type(None))
 WHOLE = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
 PLAIN = frozenset(vars(nn.Module()))  # what every module has
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-DEEP = 3  # how far an attribute of an attribute is followed
+DEEP = 3  # how deep attributes of attributes are followed
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Key = tuple[str, str]  # the path of a module, and an attribute of it
 Values = dict[Key, Any]
@@ -29,7 +29,7 @@ Lines = dict[Key, str]
 
 
 class Same:
-    """Something that is equal to itself alone, and is kept alive so that nothing else can be taken for it."""
+    """Compares a value by identity, and keeps it alive so that its id is not reused."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -43,13 +43,13 @@ class Same:
 
 @contextmanager
 def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], strict: bool = False) -> Iterator[None]:
-    """Hold the module, while it is captured, to this: what a call changes of its attributes makes no difference to the next call.
+    """Check that the attributes which the module changes while it is captured do not affect the next call.
 
     Args:
-        strict: whether TorchDynamo captures, which would trace the looking as well; then a call in eager is looked at instead.
+        strict: whether TorchDynamo captures. It would trace the checks as well, so a call in eager is checked instead.
 
     Raises:
-        MutationError: it makes one.
+        MutationError: If a change affects the next call.
     """
     if strict:
         yield
@@ -63,7 +63,7 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
 
 @contextmanager
 def restore_module_state(module: nn.Module) -> Iterator[None]:
-    """Put, in the end, what a call of a module set back: attributes, buffers, parameters, hooks; the same objects, with what lists hold."""
+    """Finally restore what a call of a module changes: attributes and their contents, buffers, parameters and hooks."""
     kept, children = _collect_attributes(module), list(module.modules())
     contents = list(_contents([value for held in kept.values() for value in held.values()], DEEP - 1, set()))
     tables: list[dict[Any, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
@@ -84,13 +84,13 @@ def restore_module_state(module: nn.Module) -> Iterator[None]:
 
 
 def _snapshot_hooks(module: nn.Module) -> dict[str, Any]:
-    """The attributes in which a model keeps that it has hooked itself, as those of transformers do that return all hidden states."""
+    """The attributes in which a model stores its own hooks, such as models of transformers that return all hidden states."""
     return {name: value for name, value in vars(module).items() if "_hooks" in name and name not in PLAIN}
 
 
 @contextmanager
 def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
-    """Note, while it lasts, the attributes that calls of the module change."""
+    """Record the attributes that calls of the module change."""
     before: list[Values] = []
     changed: dict[Key, None] = {}
     handles = (
@@ -105,7 +105,7 @@ def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
 
 
 def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
-    """Return what one call changes of a copy; nothing is known where that cannot be called."""
+    """Return what one call of a copy changes in eager; nothing if the call fails."""
     with suppress(Exception):
         copied = _copy_module(module)
         with _changes(copied) as changed:
@@ -115,9 +115,9 @@ def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
 
 
 def attribute_values(module: nn.Module) -> Values:
-    """Return what can be told apart later of attributes: numbers, what lists, dictionaries and objects hold; tensors by identity.
+    """Return a comparable snapshot of the attributes: numbers and the contents of containers and objects; tensors by identity.
 
-    Of buffers, whose values are looked at elsewhere, it is which ones there are; of parameters which tensors they are.
+    Of buffers it contains only the names, because their values are checked elsewhere, and of parameters the identity.
     """
     known: dict[int, Any] = {}
     told: Values = {}
@@ -135,7 +135,7 @@ def _snapshot(value: Any, known: dict[int, Any], deep: int) -> Any:
     if isinstance(value, WHOLE) or callable(value) or not deep:
         return Same(value)
     if id(value) not in known:
-        known[id(value)] = Same(value)  # it may hold itself
+        known[id(value)] = Same(value)  # it may contain itself
         known[id(value)] = _inside(value, known, deep - 1)
     return known[id(value)]
 
@@ -156,7 +156,7 @@ def _collect_attributes(module: nn.Module) -> dict[str, dict[str, Any]]:
 
 
 def _contents(values: Iterable[Any], deep: int, seen: set[int]) -> Iterator[tuple[Any, Any]]:
-    """Yield each list and dictionary among these values, and what an object holds, as it is and as a copy."""
+    """Yield each list, dictionary and object's `__dict__` among these values, with a copy."""
     for value in values:
         held = value if type(value) in (list, dict) else vars(value) if _is_plain(value) else None
         if held is None or id(value) in seen:
@@ -169,12 +169,12 @@ def _contents(values: Iterable[Any], deep: int, seen: set[int]) -> Iterator[tupl
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is an object of the model's own that holds others, and nothing of torch's."""
+    """Whether a value is an object of the model that holds other values, and is not torch's."""
     return hasattr(value, "__dict__") and not callable(value) and not isinstance(value, (*WHOLE, nn.Module, ModuleType))
 
 
 def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]], contents: Iterable[tuple[Any, Any]]) -> None:
-    """Undo what a call or torch.export leaves: what holds values of the trace goes, what was there comes back."""
+    """Remove what a call or torch.export added, including values of the trace, and restore the previous attributes."""
     for path, child in module.named_modules():
         for name in attributes(child).keys() - kept.get(path, {}).keys():
             vars(child).pop(name)
@@ -193,15 +193,15 @@ def _holds_the_same(value: Any, content: Any) -> bool:
 
 
 def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> None:
-    """Call copies in eager: what the attributes are after one call must make no difference to the next.
+    """Compare calls of copies in eager: the attributes after one call must not affect the next.
 
     Raises:
-        MutationError: it does, or the copies cannot be called.
+        MutationError: If they do, or if the copies cannot be called.
     """
     lines: Lines = {}
     try:
         why = _next_call_differs(module, call, changed, lines)
-    except Exception as error:  # noqa: BLE001 - whatever eager raises, nothing was shown then
+    except Exception as error:  # noqa: BLE001 - without a result in eager, nothing is proven
         why = f"its effect on the next call could not be checked: {first_sentence(error)}"
     if why:
         listed = ", ".join(".".join(filter(None, key)) + (f" at {lines[key]}" if key in lines else "") for key in changed)
@@ -212,7 +212,7 @@ def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> N
 
 
 def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> str | None:
-    """Return what another call does differently because of the first; None when nothing."""
+    """Return how another call differs because of the first; None if it does not."""
     used = _copy_module(module)
     first = _call_module(used, call, changed, lines)
     left = _extent(used, changed)
@@ -223,7 +223,7 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
     other = pytree.tree_map_only(torch.Tensor, _other_values, call)
     try:
         fresh = _call_module(_copy_module(module), other, changed, lines)
-    except Exception:  # noqa: BLE001 - these values are made up, the model may refuse them
+    except Exception:  # noqa: BLE001 - these values are arbitrary, so the model may reject them
         return None
     return (
         None
@@ -233,12 +233,12 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
 
 
 def called_apart(module: nn.Module, call: Arguments) -> Any:
-    """Return what a call of a copy returns, its random numbers drawn from one seed. Raises what the module raises."""
+    """Return the result of a call of a copy, with a fixed seed. Raises what the module raises."""
     return _call_module(_copy_module(module), call, [], {})
 
 
 def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torch.Tensor]) -> bool:
-    """Return whether a call in eager answers with these buffers what it answers without; no where it cannot be called."""
+    """Return whether a call in eager has the same result with these buffers; False if it fails."""
     other = _copy_module(module)
     for name, tensor in buffers.items():
         path, _, buffer = name.rpartition(".")
@@ -253,7 +253,7 @@ def _copy_module(module: nn.Module) -> nn.Module:
 
 
 def _call_module(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> Any:
-    """Return what a call returns; buffers are put back, since those are looked at elsewhere."""
+    """Return the result of a call, and restore the buffers, which are checked elsewhere."""
     held = {child: dict(child._buffers) for child in module.modules()}
     args, kwargs = pytree.tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else copy.deepcopy(leaf), call)
     with torch.no_grad(), torch.random.fork_rng(devices=()), _lines_noted(module, changed, lines):
@@ -268,7 +268,7 @@ def _call_module(module: nn.Module, call: Arguments, changed: list[Key], lines: 
 
 
 def _extent(module: nn.Module, changed: list[Key]) -> Any:
-    """Return how much the changed attributes hold, and the numbers among it: a list that grows, a count. Tensors count by their shape."""
+    """Return the structure and the numbers of the changed attributes, such as the length of a list or a count; tensors by shape."""
     leaves = {key: pytree.tree_flatten(getattr(module.get_submodule(key[0]), key[1], None)) for key in changed}
     return {key: ([_kind(leaf) for leaf in found], spec) for key, (found, spec) in leaves.items()}
 
@@ -285,13 +285,13 @@ def _told_by_content(leaf: Any) -> Any:
 
 
 def _other_values(tensor: torch.Tensor) -> torch.Tensor:
-    """Return other values that such a tensor may well have: its own, backwards, and smaller where they are no integers."""
+    """Return other plausible values for a tensor: its own in reverse order, halved if they are floats."""
     turned = tensor.flatten().flip(0).reshape(tensor.shape)
     return turned / 2 if tensor.is_floating_point() else turned
 
 
 def equal_results(one: Any, other: Any) -> bool:
-    """Return whether two calls return the same, floats as far as rounding goes."""
+    """Return whether two calls return the same results, up to rounding."""
     mine, yours = pytree.tree_flatten(one), pytree.tree_flatten(other)
     return mine[1] == yours[1] and all(map(_alike, mine[0], yours[0]))
 
@@ -306,7 +306,7 @@ def _alike(a: Any, b: Any) -> bool:
 
 @contextmanager
 def _lines_noted(module: nn.Module, changed: list[Key], lines: Lines) -> Iterator[None]:
-    """Note, while it lasts, the line that sets one of these attributes, or reads it to change what it holds."""
+    """Record the line that sets one of these attributes, or reads it to change its contents."""
     with ExitStack() as stack:
         for path, child in module.named_modules():
             if names := {name for at, name in changed if at == path and name not in HOOKS}:

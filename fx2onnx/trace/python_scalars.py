@@ -1,4 +1,4 @@
-"""What Python holds while a loop goes on: numbers, and tensors."""
+"""Numbers and tensors in the Python variables of a loop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLAIN_NUMBERS = (int, float, bool, str, type(None))
 
 
 def keep_python_scalars(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield Python's own numbers in variables, in containers and attributes inside them, by name."""
+    """Yield the Python numbers in variables, and in the containers and attributes inside them, by name."""
     for name, value in variables.items():
         if isinstance(value, torch.nn.Module):
             parts = {f"{name}.{path}".strip("."): vars(module) for path, module in value.named_modules()}
@@ -26,7 +26,7 @@ def keep_python_scalars(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any
 
 
 def tensors_held(variables: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors in variables, in containers and attributes inside them, by name; those of a list from its end as well."""
+    """Yield the tensors in variables, containers and attributes, by name; those of a list are also indexed from its end."""
     for name, value in variables.items():
         if isinstance(value, torch.Tensor):
             yield name, value

@@ -1,4 +1,4 @@
-"""Why a module cannot be captured by running it."""
+"""The reasons why a module cannot be captured by traced runs."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from .source_location import outside
 
 
 class TraceUnsupported(CaptureError):
-    """Runs do not show what a file would have to do; the text is the reason, with the line. torch.export may know."""
+    """Runs do not show what the exported model must do. The text is the reason with the line. torch.export may still succeed."""
 
 
 class NoFallback(TraceUnsupported):
-    """No file can be right, and torch.export does not see it: it would give one that is silently wrong."""
+    """No exported model can be correct, but torch.export would not notice and return one that is silently wrong."""
 
 
 class RangeBoundRaises(NoFallback):
-    """The model raises at an end that was asked for; runs without values have shown it as well."""
+    """The model raises at a requested end of a range, also in runs without values."""
 
 
 class UnboundedGuardChain(NoFallback, FrozenDimension):
-    """A loop tests a size in each turn; torch.export would follow the turns of the example, and then be refused for that."""
+    """A loop tests a size in each iteration. torch.export would unroll the iterations of the example, and then fail."""
 
 
 class TooManyPaths(TraceUnsupported):
-    """Tests of values lead to more paths than a file has; torch.export decides none of them."""
+    """Tests of values lead to too many paths. torch.export does not support such tests at all."""
 
 
 class ListLengthFollowsSize(TraceUnsupported):
-    """A tensor is made of a list that is as long as a moving size; torch.export takes that size for a constant."""
+    """A tensor is created from a list whose length is a dynamic size. torch.export would specialise that size."""
 
 
 class AlwaysRaises(TraceUnsupported):
-    """The model raises at all sizes that were tried; `told` is what."""
+    """The model raises at all sizes tried; `told` is the error."""
 
     def __init__(self, told: str) -> None:
         super().__init__(f"the model raises an error at all sizes: {told}")
@@ -42,14 +42,14 @@ class AlwaysRaises(TraceUnsupported):
 
 
 class Restart(TraceUnsupported):
-    """A further run can do it, with what this says."""
+    """A further run can succeed with the information in this error."""
 
 
 class DataDependentScalar(Restart):
-    """Python reads a number that values decide; what it does with that may be a test, which a further run can note.
+    """Python reads a data-dependent number. If it tests the number, a further run can record the test.
 
     Attributes:
-        names: of the module that reads it.
+        names: the globals of the module that reads it.
     """
 
     def __init__(self, told: str) -> None:
@@ -59,65 +59,65 @@ class DataDependentScalar(Restart):
 
 
 class SizeRead(Restart):
-    """An integer that is read from a tensor is used as a size; a further run can read a size there.
+    """An integer that is read from a tensor is used as a size. A further run can read it as a symbolic size.
 
     Attributes:
-        place: where it is read.
+        place: the location of the read.
     """
 
     place: Any = None
 
 
 class DataDependentWhile(Restart):
-    """A `while` tests a value; a further run can roll it up.
+    """A `while` tests a value. A further run can roll it.
 
     Attributes:
-        place: where it is tested.
+        place: the location of the test.
     """
 
     place: Any
 
 
 class TestInLoop(Restart):
-    """An iteration of a loop that is rolled tests a value; runs can show which answers an iteration may give.
+    """An iteration of a rolled loop tests a value. Runs can show the possible outcomes of an iteration.
 
     Attributes:
-        place: of the loop.
+        place: the location of the loop.
     """
 
-    __test__ = False  # to pytest
+    __test__ = False  # for pytest
     place: Any
 
 
 class ConstantDependsOnSize(TraceUnsupported):
-    """What was taken for the same in every call is not: a further run takes nothing for it."""
+    """A value taken for a constant depends on a size. A further run treats no value as constant."""
 
 
 class SymIntConcretized(TraceUnsupported):
-    """Python's `int` or `float` makes a plain number of a moving size; a further run can keep its expression.
+    """`int` or `float` makes a Python number of a dynamic size. A further run can keep its expression.
 
     Attributes:
-        names: of the module that calls it.
+        names: the globals of the module that calls it.
     """
 
     names: dict[str, Any]
 
 
 class SymBoolConcretized(TraceUnsupported):
-    """A function of torch wants a plain bool, and is given a comparison of sizes; a further run can decide it at once."""
+    """A function of torch needs a bool, but receives a comparison of sizes. A further run can decide it immediately."""
 
 
 class CallSequenceDiverged(TraceUnsupported):
-    """Runs differ by a call, which may be one that torch leaves out at some sizes."""
+    """Runs differ in a call, which torch may skip at some sizes."""
 
 
 class AliasDiverged(CallSequenceDiverged):
-    """The model writes into a copy, or into what it was made of; where it is none, at one row say, torch.export does not see the write."""
+    """The model writes into a copy or its source. At sizes where torch makes no copy, torch.export misses the write."""
 
 
 class ConstantDiverged(TraceUnsupported):
-    """An operator takes numbers that no size explains; torch.export may know what they follow, or note one of them."""
+    """An operator has numbers that no size explains. torch.export may have an expression or a guard for them."""
 
 
 class NeedsRealValues(TraceUnsupported):
-    """Runs multiply much; made without values, which is cheap, they do not show enough."""
+    """Runs need many multiplications, and runs without values do not show enough."""

@@ -1,4 +1,4 @@
-"""One run of a module, noted."""
+"""Record one run of a module."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def trace(
     script: PathDecisions | None = None,
     watch: Watch | None = None,
 ) -> Trace:
-    """Run a module on arguments that are its own to keep, and return what it did.
+    """Run a module on arguments that it may modify, and return the trace.
 
     Args:
-        follower: is told of each call as it is made, with its line and the modules around it.
-        script: answers the tests of values.
+        follower: receives each call as it is made, with its line and the enclosing modules.
+        script: decides the tests of values.
         watch: watches loops, or equal blocks.
 
     Raises:
-        TraceUnsupported: the run does something that notes do not show. Whatever the module or the follower raises.
+        TraceUnsupported: If the run does something that a trace cannot represent.
     """
     scopes, script = Scopes(model) if follower else None, script or PathDecisions()
     buffers = dict(model.named_buffers(remove_duplicate=False))
@@ -63,7 +63,7 @@ def trace(
     try:
         with ExitStack() as stack:
             for context in (
-                torch.set_grad_enabled(torch.is_grad_enabled()),  # as before afterwards, where the model sets it and leaves it
+                torch.set_grad_enabled(torch.is_grad_enabled()),  # restores the mode if the model changes it
                 torch.random.fork_rng(devices=()),
                 _compiling_state_context(),
                 enable_python_dispatcher(),
@@ -97,7 +97,7 @@ def trace(
 
 
 def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, tracer: Tracer, script: PathDecisions) -> None:
-    """Refuse a model that gives something else where it reads numbers of Python, whose type it may have asked for."""
+    """Refuse a model whose results differ if it reads Python numbers, because it may check their type."""
     if not script.numbers or script.is_off_trace or tracer.changed or any(effects.is_random(row.op) for row in tracer.rows):
         return
     has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, answers)))
@@ -109,10 +109,10 @@ def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, trac
 
 
 def _check_results(leaves: Sequence[Any]) -> None:
-    """Refuse what a file cannot return: a number that was read, and an object that has tensors in it.
+    """Refuse results that an exported model cannot return: numbers read from tensors, and objects that contain tensors.
 
     Raises:
-        TraceUnsupported: there is one.
+        TraceUnsupported: If there is one.
     """
     for leaf in leaves:
         if isinstance(leaf, ScalarProxy):
@@ -122,7 +122,7 @@ def _check_results(leaves: Sequence[Any]) -> None:
 
 
 def _holds_tensors(leaf: Any) -> bool:
-    """Whether a result that torch does not take apart has tensors among its attributes."""
+    """Whether a result that is not a pytree has tensors among its attributes."""
     if isinstance(leaf, (torch.Tensor, nn.Module, type)):
         return False
     names = [field.name for field in fields(leaf)] if is_dataclass(leaf) else getattr(leaf, "__dict__", ())
@@ -132,7 +132,7 @@ def _holds_tensors(leaf: Any) -> bool:
 
 @contextmanager
 def _numbers_noted(tracer: Tracer, script: PathDecisions) -> Iterator[None]:
-    """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
+    """Record comparisons of numbers that are read from tensors, and the layers that they index."""
     numbers = apply_patches("numbers", tracer=tracer, lines=script.numbers, sizes=script.sizes)
     with numbers, symbolic_int(script.reads or ()), apply_patches("chosen_layers"):
         yield

@@ -1,4 +1,4 @@
-"""What Python's own functions make of sizes: while a run is followed they keep the expression, where they would give a plain number."""
+"""Let Python's built-in functions return expressions for symbolic sizes, instead of plain numbers."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from .tracer import Tracer
 
 SYMBOLS = (torch.SymInt, torch.SymFloat)
 PLAIN = tuple(f"torch.{kind}.__{name}__" for kind in ("SymInt", "SymFloat") for name in ("int", "float"))
-TORCH_S_OWN = re.compile(r"torch$|torch\.(?!nn\b)|sympy\b")  # what asks a symbol for a number there means to
+TORCH_S_OWN = re.compile(r"torch$|torch\.(?!nn\b)|sympy\b")  # modules that expect a number from a symbol
 COMPARISONS = ("__gt__", "__ge__", "__lt__", "__le__", "__eq__", "__ne__")
-NO_SIZES = "must be bool, not SymBool"  # what torch says where it is given a comparison
+NO_SIZES = "must be bool, not SymBool"  # torch's error for a comparison of sizes
 WITH_FLOATS = ("mul", "rmul", "add", "radd", "sub", "rsub", "truediv", "rtruediv")
 
 
 @dataclass(frozen=True)
 class RetryFacts:
-    """What a further run keeps, or decides at once, which the one before could not.
+    """What a further run keeps symbolic or decides immediately, because an earlier run failed on it.
 
     Attributes:
-        modules: the names of modules in which `int` and `float` keep an expression; elsewhere the first of them ends the run.
-        decides: whether a comparison of sizes in the model's own code is a plain bool; functions of torch take no other.
+        modules: the globals of modules in which `int` and `float` keep an expression; in others they end the run.
+        decides: whether comparisons of sizes in the model's code are plain bools, which some functions of torch require.
     """
 
     modules: tuple[dict[str, Any], ...] = ()
@@ -47,7 +47,7 @@ class RetryFacts:
 
 @contextmanager
 def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, kept: RetryFacts) -> Iterator[None]:
-    """Let sizes be symbols while it lasts, of which `len`, `divmod` and functions of `math` keep the expression, and what else is asked."""
+    """Make sizes symbolic, with `len`, `divmod` and functions of `math` that keep expressions, and with what a retry keeps."""
     with ExitStack() as stack:
         stack.enter_context(apply_patches("tracked_sizes", "python_numbers", tracer=tracer, environment=environment))
         for names in kept.modules:
@@ -63,7 +63,7 @@ def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, kept: RetryFacts) -
     issue="pytorch#154038",
 )
 def _wrap_comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A comparison that is a test as soon as the model's own code makes it."""
+    """A comparison that becomes a guard immediately if the model's own code makes it."""
 
     def decided(self: Any, other: Any) -> Any:
         found = compare(self, other)
@@ -74,7 +74,7 @@ def _wrap_comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any],
 
 @contextmanager
 def symbolic_int(modules: Sequence[dict[str, Any]]) -> Iterator[None]:
-    """Let `int` in these modules keep the number, or the size, that stands for an element of a tensor, while it lasts."""
+    """Let `int` in these modules keep the number or size that represents an element of a tensor."""
     with ExitStack() as stack:
         for names in modules:
             stack.enter_context(apply_patches("python_types", names=names, others={"int": Int}))
@@ -82,15 +82,15 @@ def symbolic_int(modules: Sequence[dict[str, Any]]) -> Iterator[None]:
 
 
 def int_as_item(tensor: torch.Tensor) -> Any:
-    """Return what `item()` gives of a tensor of one integer; what is none as it is."""
+    """Return `item()` of a tensor with one integer, and other tensors unchanged."""
     is_whole = tensor.numel() == 1 and tensor.dtype != torch.bool and not tensor.is_floating_point() and not tensor.is_complex()
     return tensor.item() if is_whole else tensor
 
 
-@register_context("python_types", "int and float in modules of the model", reason="they make a Python number of a size, or of a tensor")
+@register_context("python_types", "int and float in modules of the model", reason="they convert sizes and tensors to Python numbers")
 @contextmanager
 def _override_names(names: dict[str, Any], others: dict[str, Any]) -> Iterator[None]:
-    """Let names of a module be others, while it lasts; what else the module sets stays."""
+    """Override names of a module, and keep its other assignments."""
     before = {name: names[name] for name in others if name in names}
     names.update(others)
     try:
@@ -101,7 +101,7 @@ def _override_names(names: dict[str, Any], others: dict[str, Any]) -> Iterator[N
         names.update(before)
 
 
-_register = partial(register_patch, "python_numbers", reason="it makes a Python number of a dynamic size")
+_register = partial(register_patch, "python_numbers", reason="it converts a dynamic size to a Python number")
 
 
 @_register("builtins.len")
@@ -139,7 +139,7 @@ def _opaque(environment: ShapeEnv, function: Any, plain: Callable[[float], float
     return environment.create_symfloatnode(function(real), hint=plain(size.node.hint))
 
 
-@register_patch("python_numbers", *PLAIN, creates=True, reason="it makes a Python number of a dynamic size, and the run ends there")
+@register_patch("python_numbers", *PLAIN, creates=True, reason="it converts a dynamic size to a Python number, and the run ends there")
 def _ending(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Callable[[Any], Any]:
     def end(self: Any) -> Any:
         names = sys._getframe(1).f_globals
@@ -156,10 +156,10 @@ def _ending(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Ca
 @register_patch(
     "python_numbers",
     *(f"torch.SymFloat.__{name}__" for name in WITH_FLOATS),
-    reason="sympy merges two factors, which rounds in another way than Python does",
+    reason="sympy merges two factors, which rounds differently from Python",
 )
 def _make_float_operation(plain: Callable[[Any, Any], Any], environment: ShapeEnv) -> Callable[[Any, Any], Any]:
-    """Return an operation on floats that are computed one after the other."""
+    """Return a float operation whose operands are evaluated one after the other."""
 
     def operation(self: torch.SymFloat, other: Any) -> Any:
         return plain(_isolate_float(self, environment), _isolate_float(other, environment) if isinstance(other, torch.SymFloat) else other)
@@ -176,7 +176,7 @@ def _isolate_float(number: torch.SymFloat, environment: ShapeEnv) -> torch.SymFl
 
 
 class _Kept(type):
-    """A class that passes for the one that Python has, of which sizes are in eager."""
+    """A class that passes for a builtin type, which sizes are instances of in eager."""
 
     symbol: type
 
@@ -194,12 +194,12 @@ class _Kept(type):
 
 
 class Int(int, metaclass=_Kept):
-    """`int`, of which a size stays an expression, and an element of a tensor what stands for it."""
+    """`int` that keeps the expression of a size and the proxy of a tensor element."""
 
     symbol = torch.SymInt
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return what `int` does, or an expression."""
+        """Return the result of `int`, or an expression."""
         if len(args) == 1 and isinstance(args[0], SYMBOLS):
             return args[0] if isinstance(args[0], torch.SymInt) else math.trunc(args[0])
         number = int_as_item(args[0]) if len(args) == 1 and isinstance(args[0], torch.Tensor) else next(iter(args), None)
@@ -209,12 +209,12 @@ class Int(int, metaclass=_Kept):
 
 
 class Float(float, metaclass=_Kept):
-    """`float`, of which a size stays an expression."""
+    """`float` that keeps the expression of a size."""
 
     symbol = torch.SymFloat
 
     def __new__(cls, *args: Any) -> Any:
-        """Return what `float` does, or an expression."""
+        """Return the result of `float`, or an expression."""
         if args and isinstance(args[0], SYMBOLS):
             return torch.sym_float(args[0])
         return float(*args)

@@ -1,4 +1,4 @@
-"""Sizes that know their expression: a run in which `x.shape` gives symbols, and no value leaves a tensor unseen."""
+"""A mode in which `x.shape` returns symbols with expressions, and reads of values are detected."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ READS = (*READS_OF_NUMPY, "data_ptr", "untyped_storage", "storage", "__deepcopy_
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
 OF_NUMBERS = (torch.tensor, torch.as_tensor)
 aten = torch.ops.aten
-INT_ONLY_OPS = {  # by their schemas, so that torch takes a size for the number that it is in this run
+INT_ONLY_OPS = {  # their schemas accept integers only, so torch would use the concrete size of this run
     torch.linspace: (aten.linspace.default,),
     torch.logspace: (aten.logspace.default,),
     torch.triu_indices: (aten.triu_indices.default,),
@@ -63,18 +63,17 @@ CHOICE = F.max_pool1d.__code__
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
-@register_context("tracked_sizes", "torch.Tensor.shape and its like", reason="the sizes of a real tensor are Python numbers")
+@register_context("tracked_sizes", "torch.Tensor.shape and similar attributes", reason="the sizes of a real tensor are Python numbers")
 class SymbolicSizeMode(TorchFunctionMode):
-    """While it lasts, moving sizes are symbols of an environment, which notes what Python asks of them; values stay inside tensors.
+    """Makes dynamic sizes symbols of an environment that records guards, and refuses reads of values outside tensors.
 
-    A function of torch that is written in Python is run without its question whether somebody takes its place, so that what it asks of
-    sizes is noted as well.
+    A torch function written in Python runs without its `__torch_function__` checks, so its own guards on sizes are recorded as well.
     """
 
     def __init__(self, tracer: Tracer, environment: ShapeEnv) -> None:
         super().__init__()
         self._tracer, self._environment = tracer, environment
-        self._within: list[Any] = []  # a method of torch may call its own namesake underneath
+        self._within: list[Any] = []  # a method of torch may call another of the same name
         self._special: dict[Any, Callable[..., Any]] = {
             torch.Tensor.shape.__get__: self._shape,  # type: ignore[attr-defined]
             torch.Tensor.size: self._size,
@@ -89,7 +88,7 @@ class SymbolicSizeMode(TorchFunctionMode):
         }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Make the call, and see to it that what it returns is known to come from its arguments."""
+        """Make the call, and check that its result comes from recorded calls."""
         kwargs = kwargs or {}
         if func == SET_DATA:
             raise self._tracer.refusal("the model assigns to .data of a tensor", NoFallback)
@@ -120,7 +119,7 @@ class SymbolicSizeMode(TorchFunctionMode):
         return self._tracer.refusal(f"{func.__name__}() reads tensor values", instead=instead)
 
     def _tensor_from_sizes(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Make the tensor of this run's numbers, and note of which expressions."""
+        """Create the tensor from this run's numbers, and record their expressions."""
         numbers = pytree.tree_map_only(SYMBOLS, lambda size: size.node.hint, args[0])
         self._tracer.made_of = pytree.tree_map(expression, args[0])
         try:
@@ -129,7 +128,7 @@ class SymbolicSizeMode(TorchFunctionMode):
             self._tracer.made_of = None
 
     def _call_with_expressions(self, overloads: Sequence[torch._ops.OpOverload], *args: Any, **kwargs: Any) -> Any:
-        """Have the call noted with its sizes, and made with their numbers, in the form in which torch hands it on."""
+        """Record the call with symbolic sizes, make it with their numbers, and pass the arguments as torch's dispatcher does."""
         op = next((op for op in overloads if _takes(op, args, kwargs)), overloads[-1])
         declared = [argument for argument in op._schema.arguments if not argument.kwarg_only]
         positional = [argument.name for argument in declared]
@@ -151,7 +150,7 @@ class SymbolicSizeMode(TorchFunctionMode):
         return noted(*values, **options)
 
     def _called_once(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Make the call. An error of it that the model catches is a test of what torch asks of its arguments."""
+        """Make the call, and record its error in case the model catches it, because that is an implicit guard."""
         try:
             return self._call(func, args, kwargs)
         except Exception as error:
@@ -170,7 +169,7 @@ class SymbolicSizeMode(TorchFunctionMode):
             self._within.pop()
 
     def _check_slices(self, x: torch.Tensor, index: Any) -> None:
-        """Refuse a slice that torch leaves out in this run, since the axis ends before, and may not at sizes that are never run."""
+        """Refuse a slice that torch skips in this run because the axis is shorter, but may not skip at other sizes."""
         for axis, stop in slices_that_may_be_left_out(x, index):
             size, end = self._tracer.sizes(x)[axis], expression(stop)
             if isinstance(size, int) or plain(stop) < x.shape[axis]:
@@ -209,20 +208,20 @@ class SymbolicSizeMode(TorchFunctionMode):
 
 
 def _repeat_for_axes(value: Any, axes: int | None) -> Any:
-    """A value as torch hands it on where a schema has a list, `int[2] kernel_size`."""
+    """Repeat a number as torch does if the schema has a list, such as `int[2] kernel_size`."""
     if axes is not None and isinstance(value, NUMBERS):
         return [value] * axes
     return list(value) if isinstance(value, tuple) else value
 
 
 def _takes(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:
-    """Whether an overload takes these arguments and no further ones without a default."""
+    """Whether an overload accepts these arguments without further required ones."""
     names = [argument.name for argument in op._schema.arguments if not argument.kwarg_only]
     return len(args) <= len(names) and set(kwargs) <= {argument.name for argument in op._schema.arguments} - set(names[: len(args)])
 
 
 def _asks(func: Any) -> bool:
-    """Whether a function is written in Python, is torch's, and asks whether a mode takes its place; or chooses between some that do."""
+    """Whether this is a Python function of torch that checks for `__torch_function__`, or chooses between such functions."""
     return _asks_itself(func) or any(map(_asks_itself, _chosen_from(func)))
 
 
@@ -231,14 +230,14 @@ def _asks_itself(func: Any) -> bool:
 
 
 def _chosen_from(func: Any) -> tuple[Any, ...]:
-    """The functions that torch's `boolean_dispatch` has put behind one name: pooling with indices and without."""
+    """The functions between which torch's `boolean_dispatch` chooses, such as pooling with and without indices."""
     is_choice = isinstance(func, FunctionType) and func.__code__ is CHOICE
     return tuple(cell.cell_contents for cell in func.__closure__ or ()) if is_choice else ()
 
 
 @cache
 def _skip_torch_function_checks(func: FunctionType) -> Callable[..., Any]:
-    """Return the function without the question whether a mode takes its place: the answer is always no."""
+    """Return the function with all `__torch_function__` checks false."""
     scope = {**func.__globals__, **{name: lambda *args: False for name in CHECKS if name in func.__globals__}}
     chosen = tuple(CellType(_skip_torch_function_checks(one) if _asks_itself(one) else one) for one in _chosen_from(func))
     made = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, chosen or func.__closure__)
