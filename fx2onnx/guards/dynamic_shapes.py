@@ -298,7 +298,7 @@ def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str |
 
 
 def _number_of_parts(program: torch.export.ExportedProgram, found: sympy.Expr, ranges: Ranges) -> str | None:
-    """Describe the first `split`, `chunk` or `unbind` whose number of parts depends on the size, because that of the example is exported."""
+    """Describe the first `split`, `chunk` or `unbind` whose number of parts depends on the size, because it is exported as a constant."""
     of_export = isinstance(program, torch.export.ExportedProgram)  # traced runs check each `unbind` at all sizes
     for node in _calls(program, SPLITS + CHUNKS + (UNBINDS if of_export else ())):
         arguments: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))

@@ -1,4 +1,4 @@
-"""The example that runs begin with: no size of one where the model takes more, and which axes without a name have to agree."""
+"""Choose the example of the first run: no dynamic size of 1 if possible, and one name for unnamed axes that must be equal."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from ..trace.refusal import NeedsRealValues, TraceUnsupported
 from ..trace.run import trace
 from ..trace.size_domain import SizeAssignment, SizeDomain
 
-MOST = 6  # axes of one size of which each set is tried
-GENERAL = 2  # the size of an axis in the place of one
+MOST = 6  # the most axes of equal size of which each subset is tried
+GENERAL = 2  # replaces a dynamic size of 1
 
 
 def generalise_sizes(model: nn.Module, asked: Sequence[DynamicDim], arguments: Arguments) -> Arguments:
-    """Return the arguments with two elements along each dynamic axis that has one, where the model takes them.
+    """Return the arguments with each dynamic size of 1 replaced by 2, if the model accepts them.
 
-    At sizes of one torch and libraries leave calls out, and tensors broadcast that otherwise have to agree.
+    At size 1, torch and libraries skip calls, and tensors broadcast that otherwise have to match.
     """
     try:
         axes = SizeDomain.of(asked, pytree.tree_leaves(arguments))
@@ -37,9 +37,9 @@ def generalise_sizes(model: nn.Module, asked: Sequence[DynamicDim], arguments: A
 
 
 def tie_dims(model: nn.Module, asked: Sequence[DynamicDim], arguments: Arguments) -> list[DynamicDim]:
-    """Return the axes with one name for those that have to agree; torch.export finds them where an operator compares their sizes.
+    """Return the axes with one name for those that must be equal, which torch.export finds from operators that compare sizes.
 
-    Axes are tied only where the model runs with all of them longer, and with no part of them longer alone.
+    Axes are tied only if the model runs with all of them longer, but not with a subset longer.
     """
     groups = list(_groups(asked, arguments))
     if not groups:
@@ -58,7 +58,7 @@ def tie_dims(model: nn.Module, asked: Sequence[DynamicDim], arguments: Arguments
 
 
 def _groups(asked: Sequence[DynamicDim], arguments: Arguments) -> Iterator[list[DynamicDim]]:
-    """Yield the axes without a name that have one size in the example, where there are several."""
+    """Yield the unnamed axes that have equal sizes in the example, if there are several."""
     shapes = {id(leaf): leaf.shape for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)}
     by_size: dict[int, list[DynamicDim]] = {}
     for dim in asked:
@@ -68,7 +68,7 @@ def _groups(asked: Sequence[DynamicDim], arguments: Arguments) -> Iterator[list[
 
 
 def _classes(model: nn.Module, axes: SizeDomain, arguments: Arguments, group: Sequence[DynamicDim]) -> Iterator[list[DynamicDim]]:
-    """Yield the axes of a group by which of them have to agree."""
+    """Partition a group into the axes that must be equal."""
     left = list(group)
     while left:
         first, *others = left
@@ -88,6 +88,6 @@ def _runs(model: nn.Module, axes: SizeDomain, arguments: Arguments, setting: Siz
         trace(model, axes.at(arguments, setting))
     except ToOnnxError:
         raise
-    except Exception:  # noqa: BLE001 - sizes that the model does not take
+    except Exception:  # noqa: BLE001 - the model does not accept these sizes
         return False
     return True

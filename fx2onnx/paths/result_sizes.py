@@ -1,4 +1,4 @@
-"""Sizes of results: from the operator, checked against all runs; interpolated from the runs only where no operator rule exists."""
+"""Sizes of results: from the operator, checked in all runs; inferred from the runs only if there is no rule."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..trace.source_location import line_in
 
 
 class ResultSizes:
-    """Works out the sizes of results.
+    """Computes the sizes of results.
 
     Args:
-        known: the sizes of all tensors before.
+        known: the sizes of all earlier tensors.
     """
 
     def __init__(self, sizes: SizeInference, of_operators: ShapePropagation, known: dict[Ref, tuple[Size, ...]]) -> None:
         self._sizes, self.shape_propagation, self._known = sizes, of_operators, known
 
     def infer_call_sizes(self, row: OpEvent, node: torch.fx.Node, leaves: Sequence[Any], has_loops: bool) -> tuple[Sizes, bool]:
-        """Return the sizes of the results as the operator gives them, none where the runs tell; and whether the runs alone do not."""
+        """Return the operator's sizes of the results (empty to infer them), and whether inference from the runs is unsafe."""
         if row.sizes is not None or self._is_constant(row, leaves):
             return row.sizes or [], False
         if not has_loops and (found := sizes_by_rule(node)) is not None:
@@ -57,12 +57,13 @@ class ResultSizes:
         """Return the sizes of one result.
 
         Args:
-            shapes: what each axis has in the runs.
-            told: the sizes of all results as the operator gives them.
-            special: whether the runs alone do not tell.
+            shapes: the size of each axis in the runs.
+            told: the operator's sizes of all results.
+            special: whether inference from the runs is unsafe.
 
         Raises:
-            TraceUnsupported: nothing tells them. Ambiguous: further runs would.
+            TraceUnsupported: If the sizes are unknown.
+            Underdetermined: If further runs are needed.
         """
         sizes = self._match_propagated_sizes(shapes, told, part)
         if sizes is None and special:
@@ -80,21 +81,22 @@ class ResultSizes:
         return sizes
 
     def _match_propagated_sizes(self, shapes: Sequence[tuple[int, ...]], told: Sizes, part: int) -> tuple[Size, ...] | None:
-        """The sizes of a result that torch works out, where they give what the runs gave."""
+        """The operator's sizes of a result, if they match the runs."""
         sizes = told[part] if part < len(told) else None
         if sizes is None or len(sizes) != len(shapes):
             return None
         return sizes if all(self._sizes.give(size, values) for size, values in zip(sizes, shapes, strict=True)) else None
 
     def _infer_axis_size(self, row: OpEvent, values: tuple[int, ...], told: Size | None) -> Size:
-        """The size that torch computed, if it is symbolic and matches all runs; otherwise the interpolated size."""
+        """The operator's size if it is symbolic and matches all runs; otherwise the inferred size."""
         return told if isinstance(told, sympy.Basic) and self._sizes.give(told, values) else self.size(row, values)
 
     def size(self, row: OpEvent, values: tuple[int, ...]) -> Size:
-        """Return the expression that gives these integers, one for each run.
+        """Return the expression for these integers, one for each run.
 
         Raises:
-            ConstantDiverged: no expression fits. Ambiguous: more runs are needed.
+            ConstantDiverged: If no expression matches.
+            Underdetermined: If further runs are needed.
         """
         try:
             return self._sizes.of(values)

@@ -1,4 +1,4 @@
-"""Integers that differ between runs, as expressions of the moving sizes."""
+"""Infer integers that differ between runs as expressions of the dynamic sizes."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..trace.size_domain import SizeAssignment
 from .sizes import plain
 
 SAMPLE_SIZES = (1, 2, 3, 5, 7, 31, 64, 101, 999, 4097, 100_003)
-LARGEST_STEP = 64  # of windows: size // step
-FAR = range(100_000, 100_000 + 2 * LARGEST_STEP)  # how much larger sizes are at which expressions are compared, and nothing is run
+LARGEST_STEP = 64  # the largest step of a window: size // step
+FAR = range(100_000, 100_000 + 2 * LARGEST_STEP)  # additions to sizes at which expressions are compared, without a run
 Steps: TypeAlias = tuple[sympy.Symbol, int, int]  # a size, a step and an offset: (size + offset) // step
 
 
 class NoSizeExpression(Exception):
-    """No expression gives these integers."""
+    """No expression matches these integers."""
 
 
 class Underdetermined(Exception):
-    """Several expressions give these integers; they differ at `setting`, or at any other where that is None."""
+    """Several expressions match these integers; they differ at `setting`, or at any further setting if it is None."""
 
     def __init__(self, setting: SizeAssignment | None = None) -> None:
         super().__init__(str(setting))
@@ -36,14 +36,14 @@ class Underdetermined(Exception):
 
 
 class SizeInference:
-    """What integers are, seen at several settings: a number, `a·size + b`, sums of products of sizes, or a size in steps.
+    """Infers integers from several settings: a constant, `a·size + b`, sums of products of sizes, or a size in steps.
 
     Args:
-        allows: whether sizes are among those that are looked at; expressions that differ at others alone are the same.
-        fewest: settings that tell what integers are where no operator says it; with fewer every expression is ambiguous.
+        allows: whether a setting is considered; expressions that differ only at other settings count as equal.
+        fewest: the settings needed for integers without a known expression; with fewer, every expression is ambiguous.
 
     Attributes:
-        decided: what each symbol that values decide is in each run. Nothing is explained by those: where one is known, torch says it.
+        decided: the value of each data-dependent symbol in each run. They are not used for inference: torch propagates them.
     """
 
     def __init__(
@@ -52,24 +52,25 @@ class SizeInference:
         self.settings, self._allows, self._fewest = settings, allows, fewest
         self.decided: dict[sympy.Symbol, tuple[int, ...]] = {}
         self._known: dict[tuple[int, ...], Size] = {}
-        self._given: dict[tuple[int, ...], Size] = {}  # what operators say that they are
+        self._given: dict[tuple[int, ...], Size] = {}  # the expressions from shape functions
         self._at_settings: dict[sympy.Basic, tuple[sympy.Basic, ...]] = {}
         self._special: dict[sympy.Basic, bool] = {}
         self._simplest: dict[sympy.Basic, Size] = {}
 
     @cached_property
     def _columns(self) -> list[tuple[sympy.Expr, list[int]]]:
-        """Sizes and products of two, with what they are at each setting; what never differs is left out."""
+        """Sizes and products of two sizes, with their values at each setting, except those that are constant."""
         symbols = list(self.settings[0])
         pairs = [(a * b, [s[a] * s[b] for s in self.settings]) for a, b in combinations_with_replacement(symbols, 2)]
         columns = [(a, [s[a] for s in self.settings]) for a in symbols] + pairs
         return [column for column in columns if len(set(column[1])) > 1]
 
     def of(self, values: tuple[int, ...]) -> Size:
-        """Return the expression that gives these integers, one for each setting.
+        """Return the expression that matches these integers, one for each setting.
 
         Raises:
-            Unexplained: there is none. Ambiguous: another setting would tell.
+            NoSizeExpression: If there is none.
+            Underdetermined: If another setting would decide.
         """
         if len(set(values)) == 1:
             return values[0]
@@ -80,10 +81,10 @@ class SizeInference:
         return self._known[values]
 
     def give(self, expression: Size, values: tuple[int, ...]) -> bool:
-        """Return whether an expression gives these integers; it is what they are explained by from then on."""
+        """Return whether an expression matches these integers, and if so, prefer it for them from now on."""
         if isinstance(expression, int):
             return set(values) == {expression}
-        if not expression.free_symbols <= {*self.settings[0], *self.decided}:  # it has a size of its own, inside of an operator
+        if not expression.free_symbols <= {*self.settings[0], *self.decided}:  # it contains an unbacked symbol of an operator
             return False
         if self._values(expression) != values:
             return False
@@ -92,7 +93,7 @@ class SizeInference:
         return True
 
     def learn(self, expression: sympy.Basic, others: Sequence[Any]) -> bool:
-        """Return whether an expression of the first run gives what the others had; integers are explained by it from then on."""
+        """Return whether an expression of the first run matches the others, and if so, prefer it for integers with these values."""
         values = self._values(expression)
         if any(not value.is_number or value != other for value, other in zip(values[1:], others, strict=True)):
             return False
@@ -101,23 +102,23 @@ class SizeInference:
         return bool(expression.free_symbols)
 
     def _remember(self, values: tuple[int, ...], expression: sympy.Basic) -> None:
-        """Explain these integers by this expression from now on, unless sums and products explain them."""
+        """Prefer this expression for these integers from now on, unless sums and products match them."""
         self._given.setdefault(values, expression)
 
     def is_degenerate(self, size: Size) -> bool:
-        """Return whether the runs show a size to be something else than it is at other sizes: `Min(rows, 100)` is `rows` in all of them."""
+        """Return whether the runs cannot distinguish a size from a simpler one: `Min(rows, 100)` is `rows` in all of them."""
         if isinstance(size, int) or size.is_Symbol or not size.free_symbols <= set(self.settings[0]):
             return False
         if size not in self._special:
             try:
                 shown: Size = self.of(tuple(int(value) for value in self._values(size)))
-            except (NoSizeExpression, Underdetermined):  # so is whatever else has this size
+            except (NoSizeExpression, Underdetermined):  # other integers with these values are ambiguous as well
                 shown = size
             self._special[size] = self._differ(size, sympy.sympify(shown))
         return self._special[size]
 
     def simplest(self, size: Size) -> Size:
-        """Return what a size with minima, maxima or divisions is at all sizes looked at: a number, `a·size + b`, or one known before."""
+        """Return a simpler equivalent of a size with minima, maxima or divisions: a number, `a·size + b`, or a known expression."""
         if isinstance(size, int) or not size.atoms(sympy.core.function.Application) or not size.free_symbols <= set(self.settings[0]):
             return size
         if size not in self._simplest:
@@ -128,14 +129,14 @@ class SizeInference:
         return self._simplest[size]
 
     def _differ(self, one: sympy.Basic, other: sympy.Basic) -> bool:
-        """Whether two expressions differ at one of the sizes at which they are held against each other."""
+        """Whether two expressions differ at one of the probes."""
         further = (dict.fromkeys(self.settings[0], at) for at in sizes_near(sympy.Eq(one, other)))
         probes = (*self._probes, *filter(self._allows, further))
         return any(evaluate_at(one, at) != evaluate_at(other, at) for at in probes)
 
     @cached_property
     def _probes(self) -> list[SizeAssignment]:
-        """Sizes at which two expressions are held against each other: those that are looked at, or all where none of them is."""
+        """Settings at which expressions are compared: those that are allowed, or all if none is."""
         symbols = list(self.settings[0])
         alone = [{**self.settings[0], symbol: size} for size in SAMPLE_SIZES for symbol in symbols]
         near = ((dict.fromkeys(symbols, size + more) for more in range(LARGEST_STEP)) for size in SAMPLE_SIZES)
@@ -143,7 +144,7 @@ class SizeInference:
         return [*alike, *filter(self._allows, alone)] or [*(dict.fromkeys(symbols, size) for size in SAMPLE_SIZES), *alone]
 
     def _values(self, expression: sympy.Basic) -> tuple[sympy.Basic, ...]:
-        """What an expression is at each setting."""
+        """The values of an expression at each setting."""
         if expression not in self._at_settings:
             decided = [(symbol, numbers) for symbol, numbers in self.decided.items() if symbol in expression.free_symbols]
             settings = [{**setting, **{symbol: numbers[at] for symbol, numbers in decided}} for at, setting in enumerate(self.settings)]
@@ -163,7 +164,7 @@ class SizeInference:
         return _build_floor_div(*steps[0])
 
     def _multiple(self, values: tuple[int, ...]) -> Size:
-        """As many of something for each step, and a constant, where more settings than those three numbers agree."""
+        """A multiple of another expression plus a constant, if there are enough settings to check it."""
         factor = gcd(*(value - values[0] for value in values))
         if factor == 1 or len(values) < 5:
             raise NoSizeExpression(f"nothing explains {values} at {self.settings}")
@@ -179,7 +180,7 @@ class SizeInference:
                 yield factor * expression + constant
 
     def _sums(self, values: tuple[int, ...]) -> Iterator[sympy.Expr]:
-        """Two terms and a constant, where more settings than those three numbers agree."""
+        """Two terms and a constant, if there are enough settings to check it."""
         if len(values) < 5:
             return
         for (one, x), (two, y) in combinations(self._columns, 2):
@@ -191,7 +192,7 @@ class SizeInference:
                 yield int(a) * one + int(b) * two + int(c)
 
     def _steps(self, values: tuple[int, ...]) -> Iterator[Steps]:
-        """(size + offset) // step, where that gives them all."""
+        """(size + offset) // step, if that matches all values."""
         for symbol in self.settings[0]:
             column = [setting[symbol] for setting in self.settings]
             if any(a == b and v != w for (a, v), (b, w) in combinations(list(zip(column, values, strict=True)), 2)):
@@ -202,10 +203,11 @@ class SizeInference:
                 yield from ((symbol, step, offset) for offset in range(low, high + 1))
 
     def _check_same(self, steps: Sequence[Steps]) -> None:
-        """Hold these against each other at sizes that are looked at, one of them changed.
+        """Check that these are equal at allowed settings with one size changed.
 
         Raises:
-            Ambiguous: they differ, most of all at the setting that it names. Unexplained: they do where nothing can be run.
+            Underdetermined: If they differ; its setting distinguishes most of them.
+            NoSizeExpression: If they differ only where nothing can be run.
         """
         near = list(self._vary_one_size(steps, range(1, 4 * LARGEST_STEP)))
         best = max(near, key=lambda trial: len(_evaluate_steps(steps, trial)), default=self.settings[0])
@@ -215,7 +217,7 @@ class SizeInference:
             raise NoSizeExpression(f"expressions that nothing tells apart: {steps[:3]}")
 
     def _vary_one_size(self, steps: Sequence[Steps], further: Iterable[int]) -> Iterator[SizeAssignment]:
-        """Yield the first setting with one of these sizes larger by so much, where it is looked at and was not run."""
+        """Yield the first setting with one of these sizes increased, if it is allowed and was not run."""
         first = self.settings[0]
         symbols = list(dict.fromkeys(symbol for symbol, _, _ in steps))
         trials = ({**first, symbol: first[symbol] + more} for more in further for symbol in symbols)
@@ -227,7 +229,7 @@ def _evaluate_steps(steps: Sequence[Steps], setting: SizeAssignment) -> set[int]
 
 
 def _solve_linear(x: Sequence[int], y: Sequence[int], values: Sequence[int]) -> tuple[Fraction, Fraction, Fraction] | None:
-    """The integers a, b, c of a·x + b·y + c = value at the first three places where that has one answer."""
+    """The integers a, b, c of a·x + b·y + c = value for the first three positions with a unique solution."""
     for i, j in combinations(range(1, len(values)), 2):
         dx, dy, ex, ey = x[i] - x[0], y[i] - y[0], x[j] - x[0], y[j] - y[0]
         if determinant := dx * ey - dy * ex:

@@ -1,4 +1,4 @@
-"""The graph of the body of a loop: the calls of an iteration, and where iterations differ by a test of a value, a `cond`."""
+"""Build the graph of a loop body: the calls of an iteration, with a `cond` where iterations differ by a value test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Body:
     """Writes the body of a loop, given its `LoopRoller`.
 
     Attributes:
-        extra: what it reads from outside and does not carry.
+        extra: the outer values that it reads and does not carry.
     """
 
     def __init__(self, loop: Any) -> None:
@@ -54,7 +54,7 @@ class Body:
         self._inputs[key] = node
 
     def _emit(self, scope: Scope, shapes: Sequence[Shape], at: int, made: dict[int, Node]) -> list[Node]:
-        """Write the calls of iterations of these shapes, which go the same way up to here; return what they return."""
+        """Write the calls of iterations of these shapes, which have the same outcomes so far, and return their results."""
         made, shape = dict(made), shapes[0]
         nodes = self.loop.templates[shape].nodes
         while at < len(nodes):
@@ -122,7 +122,7 @@ class Body:
         return scope.here(scope.part(whole, key[1], whole, whole.meta["val"][key[1]]))
 
     def _either(self, scope: Scope, shapes: Sequence[Shape], at: int, made: dict[int, Node]) -> list[Node]:
-        """Write a test with its two sides; return what they return."""
+        """Write a test with its two branches, and return their results."""
         test = self.loop.templates[shapes[0]].nodes[at]
         number = self.loop.tests_before(shapes[0], at)
         sides = [[shape for shape in shapes if shape.answers[number] is answer] for answer in (True, False)]

@@ -26,7 +26,7 @@ from .source_location import Environment
 from .value_witnesses import GIVEN, Values
 
 SizeAssignment = dict[sympy.Symbol, int]
-FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # factor of the example's sizes, addition to the first one, and increment of that for each further one
+FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # factor, first addition and its increment, for sizes larger than the example's
 MAX_TRACED_SIZE = 20_000  # the largest traced size, if runs have a budget
 MAX_TRACED_SIZE_WITH_VALUES = 4097  # the same without a budget
 FEW = 4  # sizes tried near a condition

@@ -1,4 +1,4 @@
-"""The ends that were given for moving sizes: a model is run there, and where it raises no file can keep what was asked."""
+"""Run the model at the bounds of the declared ranges. If it raises there, the declared range cannot be exported."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ OF_FAKE_TENSORS = torch._subclasses.fake_tensor.__name__
 def ends_kept(
     model: nn.Module, axes: SizeDomain, arguments: Arguments, asked: Sequence[DynamicDim], accepted: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return what the ends promise that `dynamic_shapes` gives, one line for each axis, and which of them the model does not keep.
+    """Return one line for each declared range, with the bounds at which the model raises.
 
     Raises:
-        RangeBoundRaises: the model raises at an end, and the axis is not in `accepted`.
+        RangeBoundRaises: If the model raises at a bound of an axis that is not in `accepted`.
     """
     lines: dict[str, str] = {}
     for dim in asked:
@@ -45,7 +45,7 @@ def ends_kept(
 
 
 def _ends(dim: DynamicDim) -> Iterator[int]:
-    """The ends that can be run: of a longer one nobody can say what it costs."""
+    """The bounds that can be run; larger ones might be too expensive."""
     if dim.least > 0:
         yield dim.least
     if isinstance(dim.most, int) and dim.most <= MAX_TRACED_SIZE_WITH_VALUES:
@@ -53,7 +53,7 @@ def _ends(dim: DynamicDim) -> Iterator[int]:
 
 
 def _describe_failure(model: nn.Module, axes: SizeDomain, arguments: Arguments, symbol: sympy.Expr, size: int) -> str:
-    """What the model raises where this size has this end, the others as in the example; empty where it answers, or runs do not tell."""
+    """Describe the exception of the model at this bound, with the example's other sizes; empty if there is none or runs cannot tell."""
     if symbol not in axes.example:
         return ""
     setting = {**axes.example, symbol: size}
@@ -65,7 +65,7 @@ def _describe_failure(model: nn.Module, axes: SizeDomain, arguments: Arguments, 
             continue
         except ToOnnxError:
             return ""
-        except Exception as error:  # noqa: BLE001 - whatever the model raises is told
+        except Exception as error:  # noqa: BLE001 - any exception of the model is reported
             is_torchs = type(error).__module__ == OF_FAKE_TENSORS
             return "" if is_torchs else f"raises {type(error).__name__} at {size}: {first_sentence(error)}"
         return ""
