@@ -20,7 +20,7 @@ from .iteration_shapes import Shape
 from .loop import Loop
 from .stacked_outputs import Key, Node, Turn, stacked_output
 
-Reader: TypeAlias = tuple[tuple[bool, ...], int, int]  # the outcomes before a call of an iteration, its position, and the leaf that it reads
+Reader: TypeAlias = tuple[tuple[bool, ...], int, int]  # the outcomes before a call, its position in the iteration, and the leaf
 
 
 @dataclass(frozen=True)
