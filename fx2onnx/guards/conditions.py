@@ -34,9 +34,9 @@ def conditions(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr,
     lines: dict[str, dict[str, None]] = {}
     for graph in graphs:
         for node in graph.nodes:
-            for told in _describe_check(node, read, called):
-                lines.setdefault(users_line(node), {})[told] = None
-    return tuple(f"{line}: torch checks that {' and '.join(told)}; the exported model does not" for line, told in lines.items())
+            for text in _describe_check(node, read, called):
+                lines.setdefault(users_line(node), {})[text] = None
+    return tuple(f"{line}: torch checks that {' and '.join(text)}; the exported model does not" for line, text in lines.items())
 
 
 def names_of_axes(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> dict[sympy.Expr, str]:
@@ -54,8 +54,8 @@ def ranges(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str
     for symbol, found in ((size, program.range_constraints[size]) for size in called if size in program.range_constraints):
         least = f"at least {found.lower}" if found.lower > TORCHS_LEAST else ""
         most = f"at most {found.upper}" if found.upper.is_Integer else ""
-        if told := " and ".join(filter(None, (least, most))):
-            yield f'the program was captured for "{called[symbol]}" of {told}; the exported model does not check this'
+        if bounds := " and ".join(filter(None, (least, most))):
+            yield f'the program was captured for "{called[symbol]}" of {bounds}; the exported model does not check this'
 
 
 def _describe_check(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Expr, str]) -> Iterator[str]:
@@ -64,17 +64,17 @@ def _describe_check(node: torch.fx.Node, read: set[Any], names: Mapping[sympy.Ex
         yield f"a tensor is true{_quote_message(node.args[1:])}"
     elif node.target is aten._assert_scalar.default:
         test = _read_expression(node.args[0])
-        told = _format_condition(test, read, names)
+        text = _format_condition(test, read, names)
         if truth := TRUTH.match(str(node.args[1])):  # torch.export treats it as known afterwards, so its expression is trivial
-            told = f"{truth[1]}, which is read from a tensor there, is true or 1"
-        if told:
-            yield told + _quote_message(node.args[1:])
+            text = f"{truth[1]}, which is read from a tensor there, is true or 1"
+        if text:
+            yield text + _quote_message(node.args[1:])
     elif node.target in RANGES:
         symbol = _read_expression(node.args[0])
         least, most = node.kwargs.get("min", 0), node.kwargs.get("max")
         for test in (symbol >= least if least is not None else None, symbol <= most if most is not None else None):
-            if test is not None and (told := _format_condition(test, read, names)):
-                yield told
+            if test is not None and (text := _format_condition(test, read, names)):
+                yield text
 
 
 def _read_expression(argument: Any) -> Any:

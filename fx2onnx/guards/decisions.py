@@ -121,8 +121,8 @@ def _decided_by_rests(goal: sympy.Basic, ranges: tuple[tuple[sympy.Symbol, Range
         ends = max(0, -((rest - least) // step)), (most - rest) // step
         if ends[0] > ends[1]:
             continue
-        told = goal.subs(symbol, step * times + rest).replace(_is_division, _reduce_quotient)
-        found = _decide(told, ((times, ends),)) if told.free_symbols else Decision(told == sympy.true, {times: ends[0]})
+        reduced = goal.subs(symbol, step * times + rest).replace(_is_division, _reduce_quotient)
+        found = _decide(reduced, ((times, ends),)) if reduced.free_symbols else Decision(reduced == sympy.true, {times: ends[0]})
         if not found.implied:
             return Decision(False, {symbol: step * found.counterexample[times] + rest}) if found.counterexample else None
     return Decision(True)

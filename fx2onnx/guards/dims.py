@@ -26,10 +26,10 @@ class DynamicDim:
     derived: bool = False  # from another one, as in `2 * batch`
 
 
-def promises(asked: Sequence[DynamicDim]) -> tuple[str, ...]:
+def promises(dims: Sequence[DynamicDim]) -> tuple[str, ...]:
     """Return one line for each declared range, because the exported model does not check them."""
     return tuple(
-        dict.fromkeys(f"{promise(dim)}; the exported model does not check this" for dim in asked if has_end(dim) and not dim.derived)
+        dict.fromkeys(f"{promise(dim)}; the exported model does not check this" for dim in dims if has_end(dim) and not dim.derived)
     )
 
 
@@ -41,18 +41,18 @@ def has_end(dim: DynamicDim) -> bool:
 def promise(dim: DynamicDim) -> str:
     """Return the declared range of an axis as text."""
     if isinstance(dim.most, int):
-        told = f"{dim.least} to {dim.most}" if dim.least > 0 else f"at most {dim.most}"
+        bounds = f"{dim.least} to {dim.most}" if dim.least > 0 else f"at most {dim.most}"
     else:
-        told = f"at least {dim.least}"
-    return f'dynamic_shapes declares that "{dim.name}" is {told}'
+        bounds = f"at least {dim.least}"
+    return f'dynamic_shapes declares that "{dim.name}" is {bounds}'
 
 
-def format_with_names(told: Any, names: Mapping[Any, str]) -> str:
+def format_with_names(expression: Any, names: Mapping[Any, str]) -> str:
     """Return a size or a test of sizes in Python syntax with the names of dimensions."""
     from torch.utils._sympy.printers import PythonPrinter
 
     symbols = {size: sympy.Symbol(name, integer=True, nonnegative=size.is_nonnegative) for size, name in names.items()}
-    named = sympy.sympify(told).subs(symbols)
+    named = sympy.sympify(expression).subs(symbols)
     if isinstance(named, sympy.Expr) and named.is_polynomial():
         return str(named)  # torch's printer returns `(-1) + rows` for `rows - 1`
     text = PythonPrinter().doprint(named).replace("torch.sym_float", "float")
@@ -69,11 +69,11 @@ def is_hint(dim: Any, kind: Any) -> bool:
     return isinstance(dim, type(kind)) and dim.type is kind.type
 
 
-def check_accepted(accept_ranges: Sequence[str], asked: Sequence[DynamicDim]) -> None:
+def check_accepted(accept_ranges: Sequence[str], dims: Sequence[DynamicDim]) -> None:
     """Refuse names in `accept_ranges` that no dimension has.
 
     Raises:
         UnsupportedArgument: If there are any.
     """
-    if unknown := set(accept_ranges) - {dim.name for dim in asked}:
+    if unknown := set(accept_ranges) - {dim.name for dim in dims}:
         raise UnsupportedArgument(f"accept_ranges names {', '.join(sorted(unknown))}, but dynamic_shapes has no dimension of that name")

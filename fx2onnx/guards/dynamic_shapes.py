@@ -55,9 +55,9 @@ class OpenGuard:
 
     def error(self) -> FrozenDimension:
         """Return the error."""
-        asked = " and ".join(f'"{name}"' for name in self.names)
+        names = " and ".join(f'"{name}"' for name in self.names)
         return FrozenDimension(
-            f"{asked} {'was' if len(self.names) == 1 else 'were'} asked to be dynamic but {range_text(self.dims, self.test)} is exported: "
+            f"{names} {'was' if len(self.names) == 1 else 'were'} asked to be dynamic but {range_text(self.dims, self.test)} is exported: "
             f"{self._how}. {ADVICE} accept_ranges={quote_names(self.names)}."
         )
 
@@ -86,8 +86,8 @@ def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]
     """
     found: list[DynamicDim] = []
 
-    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
-        axes = asked.items() if isinstance(asked, dict) else enumerate(asked or ()) if isinstance(leaf, torch.Tensor) else ()
+    def look(path: pytree.KeyPath, leaf: Any, declared: Any) -> None:
+        axes = declared.items() if isinstance(declared, dict) else enumerate(declared or ()) if isinstance(leaf, torch.Tensor) else ()
         found.extend(_dynamic_dim(leaf, _axis_of(leaf, axis, path), dim, path) for axis, dim in axes if moves(dim))
 
     _each_leaf(module, args, kwargs, dynamic_shapes, look)
@@ -102,8 +102,8 @@ def moving_numbers(module: Captured, args: tuple[Any, ...], kwargs: dict[str, An
     """
     found: list[str] = []
 
-    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
-        if moves(asked):
+    def look(path: pytree.KeyPath, leaf: Any, declared: Any) -> None:
+        if moves(declared):
             found.append(_format_path(path))
 
     _each_leaf(module, args, kwargs, dynamic_shapes, look)
@@ -139,8 +139,8 @@ def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:
         raise ValueError(f"{_format_path(path)} is not a tensor, so it has no axes")
     if type(axis) is int and 0 <= axis < leaf.dim():
         return axis
-    told = f"; write {axis + leaf.dim()} instead" if type(axis) is int and 0 <= axis + leaf.dim() < leaf.dim() else ""
-    raise ValueError(f"axis {axis!r} is not an axis of {_format_path(path)}, which has {leaf.dim()} axes, counted from 0{told}")
+    advice = f"; write {axis + leaf.dim()} instead" if type(axis) is int and 0 <= axis + leaf.dim() < leaf.dim() else ""
+    raise ValueError(f"axis {axis!r} is not an axis of {_format_path(path)}, which has {leaf.dim()} axes, counted from 0{advice}")
 
 
 def _format_path(path: pytree.KeyPath) -> str:
@@ -171,19 +171,19 @@ def _input_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: 
     return next((node for node in program.graph.nodes if node.name == names[position]), None)
 
 
-def what_became_constant(program: torch.export.ExportedProgram, given: Sequence[Any], asked: Sequence[DynamicDim]) -> tuple[str, list[str]]:
+def what_became_constant(program: torch.export.ExportedProgram, given: Sequence[Any], dims: Sequence[DynamicDim]) -> tuple[str, list[str]]:
     """Return which axes a capture made constant and at which line, as text, and their names."""
     lines = {str(number): source_line(sloc) for sloc, number in _list_specialisations(program)}
-    told: dict[str, None] = {}
+    texts: dict[str, None] = {}
     names: list[str] = []
-    for dim in asked:
+    for dim in dims:
         size = symbol_of(program, given, dim)
         if isinstance(size, int):
             reader = next((user for node in [_input_of(program, given, dim)] if node is not None for user in node.users), None)
             line = lines.get(str(size)) or (users_line(reader) if reader is not None else "")
-            told[f'"{dim.name}" was asked to be dynamic but is the constant {size}{" after " if line else ""}{line}.'] = None
+            texts[f'"{dim.name}" was asked to be dynamic but is the constant {size}{" after " if line else ""}{line}.'] = None
             names.append(dim.name)
-    return " ".join(told), list(dict.fromkeys(names))
+    return " ".join(texts), list(dict.fromkeys(names))
 
 
 def _list_specialisations(program: torch.export.ExportedProgram) -> list[tuple[SLoc, sympy.Expr]]:
@@ -209,16 +209,16 @@ def check_dynamic_dims(
     for dim, found in symbols:
         if dim.name in accepted:
             continue
-        asked = f'"{dim.name}" was asked to be dynamic but '
+        prefix = f'"{dim.name}" was asked to be dynamic but '
         if isinstance(found, int):
-            raise FrozenDimension(f"{asked}is exported as the constant {found}. {ADVICE} accept_ranges={quote_names([dim.name])}.")
+            raise FrozenDimension(f"{prefix}is exported as the constant {found}. {ADVICE} accept_ranges={quote_names([dim.name])}.")
         if other := _equal_to(dim, found, symbols):
             raise FrozenDimension(
-                f'{asked}the capture made it equal to "{other}": tensors with these sizes are combined element by element. '
+                f'{prefix}the capture made it equal to "{other}": tensors with these sizes are combined element by element. '
                 f"Give both dimensions the same name, or accept the restriction with accept_ranges={quote_names([dim.name, other])}."
             )
         if parts := _number_of_parts(program, found, ranges) or _find_squeeze(program, dim, found):
-            raise FrozenDimension(f"{asked}{parts} {ADVICE} accept_ranges={quote_names([dim.name])}.")
+            raise FrozenDimension(f"{prefix}{parts} {ADVICE} accept_ranges={quote_names([dim.name])}.")
     _check_tests(environment or shape_environment(program), symbols, accepted)
 
 
@@ -267,10 +267,10 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
     """
     known = {found: dim for dim, found in symbols if not dim.derived} | {found: dim for dim, found in symbols if dim.derived}
     became = {symbol: symbol if _is_between_tests(environment, symbol) else environment.replace(symbol) for symbol in test.free_symbols}
-    told = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
-    if told == sympy.true and set(test.free_symbols) <= set(known):
+    replaced = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
+    if replaced == sympy.true and set(test.free_symbols) <= set(known):
         return test, _sort_dims(known, test.free_symbols, symbols)  # the test itself made them equal
-    test = told
+    test = replaced
     derived = ((dim, found) for found, dim in known.items() if dim.derived and not isinstance(found, int))
     roots = {
         root: replace(dim, least=least, most=most) for dim, found in derived for root, (least, most) in ranges_of_root(dim, found).items()
@@ -281,9 +281,9 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
 
 def _sort_dims(named: Mapping[sympy.Symbol, DynamicDim | None], of: Iterable[sympy.Symbol], symbols: Sequence[DimSize]) -> DimOf:
     """Return the axes of these symbols, in the order of declaration."""
-    asked = [(dim.tensor, dim.axis) for dim, _ in symbols]
+    order = [(dim.tensor, dim.axis) for dim, _ in symbols]
     found = [(symbol, dim) for symbol in of if (dim := named[symbol]) is not None]
-    return dict(sorted(found, key=lambda pair: asked.index((pair[1].tensor, pair[1].axis))))
+    return dict(sorted(found, key=lambda pair: order.index((pair[1].tensor, pair[1].axis))))
 
 
 def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:

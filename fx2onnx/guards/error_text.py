@@ -22,7 +22,7 @@ INSTEAD_OF_NO_GRADIENT = (
     "the inputs of an exported model do not require gradients. Start with x = x.detach().requires_grad_(), under torch.enable_grad()"
 )
 NUMPY = f"{Path(numpy.__file__).parent}/"
-OF_NUMPY = re.compile(r"\bnumpy\b|\bnp\.|\bufunc\b")
+NUMPY_MENTION = re.compile(r"\bnumpy\b|\bnp\.|\bufunc\b")
 INSTEAD_OF_NUMPY = (
     "A tensor or a size is passed to NumPy there, and an exported model cannot call NumPy. Use PyTorch functions, and math for sizes. "
     "If PyTorch has no such function, write a custom operator with torch.library.custom_op and translate it with custom_translation_table"
@@ -37,7 +37,7 @@ def said_by(error: BaseException) -> str:
         return describe_unregistered_class(result["kind"].rpartition(".")[2])
     if str(error).startswith(NO_GRADIENT):
         return f"{what}{format_error_line(error)}: {INSTEAD_OF_NO_GRADIENT}"
-    if OF_NUMPY.search(first_sentence(error)):
+    if NUMPY_MENTION.search(first_sentence(error)):
         return f"{what.rstrip('.')}{format_error_line(error)}: {INSTEAD_OF_NUMPY}."
     if isinstance(error, TypeError) and _hashes_a_size(error):
         return f"{what}{format_error_line(error)}: {KEY}. {INSTEAD_OF_KEY}."

@@ -16,7 +16,7 @@ TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
     *("_export/", "_tensor.py", "fx/", "nn/", "export/"),
 )
-NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
+USER_LOCATION = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
 
 
 def is_own(sloc: SLoc, libraries: bool = False) -> bool:
@@ -38,8 +38,8 @@ def is_in_library(sloc: SLoc) -> bool:
 
 def source_line(sloc: SLoc) -> str | None:
     """Return `file.py:14 in forward` of a guard in Python code outside torch; None for a guard of a torch operator."""
-    if (noted := _noted_by_dynamo(sloc)) and not noted["file"].startswith("torch/"):
-        return f"{Path(noted['file']).name}:{noted['line']} in {noted['function']}"
+    if (location := _dynamo_location(sloc)) and not location["file"].startswith("torch/"):
+        return f"{Path(location['file']).name}:{location['line']} in {location['function']}"
     frame = _frame(sloc)
     text = str(sloc).strip("()")
     if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, which contains the test
@@ -50,9 +50,9 @@ def source_line(sloc: SLoc) -> str | None:
 
 
 def _file(sloc: SLoc) -> str:
-    if noted := _noted_by_dynamo(sloc):
-        installed = INSTALLED / noted["file"]
-        return str(installed if installed.exists() else noted["file"])
+    if location := _dynamo_location(sloc):
+        installed = INSTALLED / location["file"]
+        return str(installed if installed.exists() else location["file"])
     frame = _frame(sloc)
     if frame and frame.filename in AROUND_TORCH:
         return str(INSTALLED / "torch/overrides.py")
@@ -64,7 +64,7 @@ def _frame(sloc: SLoc) -> FrameSummary | None:
     return sloc.framework_loc if isinstance(sloc.framework_loc, FrameSummary) else None
 
 
-def _noted_by_dynamo(sloc: SLoc) -> re.Match[str] | None:
+def _dynamo_location(sloc: SLoc) -> re.Match[str] | None:
     """Return the line of the model that Dynamo was tracing in a strict capture, with a relative path."""
     frame = _frame(sloc)
-    return NOTED.search(sloc.maybe_user_loc or "") if frame and frame.filename.startswith(f"{TORCH}_dynamo/") else None
+    return USER_LOCATION.search(sloc.maybe_user_loc or "") if frame and frame.filename.startswith(f"{TORCH}_dynamo/") else None

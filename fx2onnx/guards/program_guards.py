@@ -67,22 +67,22 @@ def guards_of(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, 
     sizes = Sizes(program, names)
     lines = _lines(program)
     known: list[sympy.Basic] = []
-    told: dict[str, dict[str, None]] = {}
+    by_line: dict[str, dict[str, None]] = {}
     for text in program._guards_code:
         line = lines.get(text, "")
-        where = told.setdefault(line, {})
+        where = by_line.setdefault(line, {})
         try:
             guard = sizes.read(text)
         except UnreadableGuard:
             where[text] = None
             continue
-        asked = or_is_small(guard) if line == TORCHS else guard  # torch's operators ignore these sizes
-        if not is_proved(sympy.Or(*sympy.Or.make_args(asked), *map(sympy.Not, known)), sizes.ranges):
+        goal = or_is_small(guard) if line == TORCHS else guard  # torch's operators ignore these sizes
+        if not is_proved(sympy.Or(*sympy.Or.make_args(goal), *map(sympy.Not, known)), sizes.ranges):
             known.append(guard)
             where[format_with_names(guard, sizes.names)] = None
-    for line, kept in told.items():
-        if kept:
-            yield f"{line}{': ' if line else ''}the program was captured for {' and '.join(kept)}; the exported model does not check this"
+    for line, texts in by_line.items():
+        if texts:
+            yield f"{line}{': ' if line else ''}the program was captured for {' and '.join(texts)}; the exported model does not check this"
 
 
 def _lines(program: torch.export.ExportedProgram) -> dict[str, str]:
@@ -170,8 +170,8 @@ def _read(node: ast.AST, sizes: Mapping[str, sympy.Symbol]) -> Any:
             return _operator(op)(*(_read(value, sizes) for value in values))
         case ast.Compare(left, [op], [right]):
             return _operator(op)(_read(left, sizes), _read(right, sizes))
-        case ast.Call(function, arguments, []) if (made := FUNCTIONS.get(ast.unparse(function))) is not None:
-            return made(*(_read(argument, sizes) for argument in arguments))
+        case ast.Call(function, arguments, []) if (build := FUNCTIONS.get(ast.unparse(function))) is not None:
+            return build(*(_read(argument, sizes) for argument in arguments))
     raise UnreadableGuard(ast.unparse(node))
 
 

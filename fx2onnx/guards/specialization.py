@@ -32,7 +32,7 @@ class SpecializedInOperator(SpecializationGuard):
     *(f"torch.fx.experimental.sym_node.SymNode.{name}" for name in ("guard_int", "guard_float")),
     reason="torch's guard for a specialised size does not contain the line of the model",
 )
-def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
+def _mark_guards(take: Callable[..., Any]) -> Callable[..., Any]:
     """Set the location of guards that specialise a number to the line of the model.
 
     torch adds them where an operator needs an `int` or `float`, with a frame of torch as location, as for guards without consequences.

@@ -36,7 +36,7 @@ BY_ELEMENT = frozenset(  # each becomes ONNX operators with the same broadcastin
 def paths_of(
     regions: GuardForking,
     capture: Callable[[SizeDomain, Arguments], list[Path]],
-    asked: Sequence[DynamicDim],
+    dims: Sequence[DynamicDim],
     axes: SizeDomain,
     arguments: Arguments,
 ) -> list[Path]:
@@ -51,20 +51,20 @@ def paths_of(
     except (NoFallback, NeedsRealValues):
         raise
     except TraceUnsupported:
-        if (found := _capture_elementwise(capture, asked, axes, arguments)) is None:
+        if (found := _capture_elementwise(capture, dims, axes, arguments)) is None:
             raise
         return [found]
 
 
 def _capture_elementwise(
-    capture: Callable[[SizeDomain, Arguments], list[Path]], asked: Sequence[DynamicDim], axes: SizeDomain, arguments: Arguments
+    capture: Callable[[SizeDomain, Arguments], list[Path]], dims: Sequence[DynamicDim], axes: SizeDomain, arguments: Arguments
 ) -> Path | None:
     """Capture a model with equal axes of the example tied together; None if some operators are not elementwise."""
     leaves = pytree.tree_leaves(arguments)
-    sizes = {dim: axes.example.get(axes.sizes[dim.tensor, dim.axis]) for dim in asked}
+    sizes = {dim: axes.example.get(axes.sizes[dim.tensor, dim.axis]) for dim in dims}
     first = {size: dim.name for dim, size in reversed(sizes.items())}
     tied = [replace(dim, name=first[size]) for dim, size in sizes.items()]
-    if None in first or tied == list(asked):
+    if None in first or tied == list(dims):
         return None
     together = SizeDomain.of(tied, leaves)
     try:

@@ -40,6 +40,6 @@ def add_empty_path(
                 f"exported as a Loop, the loops of the model give a different result at {axes.format_setting({symbol: 0})}"
             ) from error
         return None
-    told = OpenGuard(symbol, {}, paths[0].sizes[0][0].line)
+    guard = OpenGuard(symbol, {}, paths[0].sizes[0][0].line)
     sides = [(path, True) for path in paths] + [(path, False) for path in found]
-    return [replace(path, sizes=((told, some), *path.sizes)) for path, some in sides]
+    return [replace(path, sizes=((guard, some), *path.sizes)) for path, some in sides]

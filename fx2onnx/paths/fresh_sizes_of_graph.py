@@ -59,19 +59,19 @@ class DecidedSizes:
             NoFallback: If the number of axes of the result depends on values.
         """
         self._check_squeezed(row, node)
-        told = propagate_sizes(node, self._axes)
+        propagated = propagate_sizes(node, self._axes)
         origin = Origin(answers_before(self._rows, number), number, row.op)
         new: dict[Any, sympy.Symbol] = {}
         results = enumerate(zip(row.made, *(other.made for other in others), strict=True))
-        return [self._infer_result_sizes(origin._replace(part=part), row, node, runs, told, new) for part, runs in results]
+        return [self._infer_result_sizes(origin._replace(part=part), row, node, runs, propagated, new) for part, runs in results]
 
     def _infer_result_sizes(
-        self, origin: Origin, row: OpEvent, node: torch.fx.Node, runs: Sequence[Any], told: Told, new: dict[Any, sympy.Symbol]
+        self, origin: Origin, row: OpEvent, node: torch.fx.Node, runs: Sequence[Any], propagated: Told, new: dict[Any, sympy.Symbol]
     ) -> tuple[Size, ...] | None:
         """The sizes of one result. Axes that torch considers equal share one new symbol."""
         if not isinstance(runs[0], TensorMeta) or any(len(run.shape) != len(runs[0].shape) for run in runs):
             return None
-        shape = told[origin.part] if origin.part < len(told) else None
+        shape = propagated[origin.part] if origin.part < len(propagated) else None
         sizes: list[Size] = []
         for axis, numbers in enumerate(zip(*(run.shape for run in runs), strict=True)):
             size, theirs = shape[axis] if shape is not None else (None, None)
@@ -83,10 +83,10 @@ class DecidedSizes:
             sizes.append(size)
         return tuple(sizes)
 
-    def number(self, number: int, row: OpEvent, node: torch.fx.Node, made: Sequence[int]) -> Any:
+    def number(self, number: int, row: OpEvent, node: torch.fx.Node, values: Sequence[int]) -> Any:
         """Return the symbol of a number that a call reads from a tensor."""
-        symbol = self._bound(Origin(answers_before(self._rows, number), number, row.op), row, node, made)
-        return self._axes.environment.create_symintnode(symbol, hint=made[0])
+        symbol = self._bound(Origin(answers_before(self._rows, number), number, row.op), row, node, values)
+        return self._axes.environment.create_symintnode(symbol, hint=values[0])
 
     def _bound(self, origin: Origin, row: OpEvent, node: torch.fx.Node, numbers: Sequence[int]) -> sympy.Symbol:
         if not self.binds:

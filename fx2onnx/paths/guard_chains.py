@@ -21,10 +21,10 @@ NEARER = 3  # further iterations, for a cheaper first run
 
 
 def check_chain(
-    asked: OpenGuard,
+    guard: OpenGuard,
     axes: SizeDomain,
     arguments: Arguments,
-    noted: Callable[[SizeDomain, Arguments], Iterable[OpenGuard]],
+    find_guards: Callable[[SizeDomain, Arguments], Iterable[OpenGuard]],
     reached: SizeAssignment,
 ) -> None:
     """Refuse the tests of one line if they need too many ranges, before each range is captured separately.
@@ -32,21 +32,21 @@ def check_chain(
     The model runs at the example's sizes and, if the line tests often, far from them, where a loop has more iterations.
 
     Args:
-        asked: one of these tests.
+        guard: one of these tests.
         axes: the domain before any guard.
-        noted: returns the undecided guards of a run at the example's sizes of a domain.
+        find_guards: returns the undecided guards of a run at the example's sizes of a domain.
         reached: the sizes at which the line made a further test.
 
     Raises:
         UnboundedGuardChain: If there are too many.
     """
-    if len(asked.test.free_symbols) > 1:
+    if len(guard.test.free_symbols) > 1:
         return
-    (symbol,) = asked.test.free_symbols
+    (symbol,) = guard.test.free_symbols
 
     def chain_at(size: int) -> list[OpenGuard]:
-        found = noted(*axes.replace_example(symbol, size, arguments))
-        chain = _open_after_each_other([test for test in found if test.line == asked.line], axes)
+        found = find_guards(*axes.replace_example(symbol, size, arguments))
+        chain = _open_after_each_other([test for test in found if test.line == guard.line], axes)
         if len(chain) > MOST_TESTS:
             raise _refusal(chain)
         return chain
@@ -58,10 +58,10 @@ def check_chain(
 
 def _refusal(chain: Sequence[OpenGuard]) -> UnboundedGuardChain:
     texts = [range_text(test.dims, test.test).removeprefix("only ") for test in chain[:SHOWN]]
-    told = ", ".join([texts[0], *(text for text in texts[1:] if len(text) < READABLE)])
+    listed = ", ".join([texts[0], *(text for text in texts[1:] if len(text) < READABLE)])
     return UnboundedGuardChain(
         f'"{chain[0].names[0]}" was asked to be dynamic but the test at {chain[0].line} is evaluated in each iteration of a loop: '
-        f"{told}, and so on. This makes more than {BRANCHES} ranges of sizes. "
+        f"{listed}, and so on. This makes more than {BRANCHES} ranges of sizes. "
         "Use a fixed number of iterations, enough for the longest input, and mask those that are not needed; "
         "or loop over `range(n)` or over rows, which is exported as a Loop."
     )

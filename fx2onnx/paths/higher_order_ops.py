@@ -1,4 +1,4 @@
-"""Trace operators that take functions: `cond`, `while_loop`, `scan`, `map`. Each function runs once and becomes a subgraph."""
+"""Trace operators with functions as arguments: `cond`, `while_loop`, `scan`, `map`. Each function runs once and becomes a subgraph."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NESTED = ContextVar(
 
 @contextmanager
 def trace_higher_order_functions(moves: bool) -> Iterator[None]:
-    """Record operators that take functions, without torch compiling the functions first.
+    """Record operators with functions as arguments, without torch compiling the functions first.
 
     Args:
         moves: whether any dimension is dynamic; if not, torch's version of `associative_scan` makes the same calls in each run.
@@ -210,13 +210,13 @@ class HigherOrderCall:
 
     def record_call(self, args: tuple[Any, ...], results: Tensors, sizes: Sequence[Sizes], number: int) -> Any:
         """Record the call, and return its results, nested like those of the function if requested."""
-        made = [result.clone() for result in results]
+        copies = [result.clone() for result in results]
         if self._may_return_an_operand:
-            for tensor in (*self._tensors, *self.further.values(), *made):
+            for tensor in (*self._tensors, *self.further.values(), *copies):
                 self._tracer.is_not_to_be_written(tensor, f"a tensor that {self._op} may return")
-        self._tracer.note(self._op, args, made, list(sizes))
+        self._tracer.note(self._op, args, copies, list(sizes))
         spec = self.traces[number].spec
-        return pytree.tree_unflatten(made, spec) if self._nested and spec is not None else tuple(made)
+        return pytree.tree_unflatten(copies, spec) if self._nested and spec is not None else tuple(copies)
 
 
 def _cond(tracer: Tracer, predicate: Any, yes: Function, no: Function, operands: Tensors) -> Any:

@@ -35,7 +35,7 @@ class ResultSizes:
             return row.sizes or [], False
         if not has_loops and (found := sizes_by_rule(node)) is not None:
             return found if is_windowed(row.op) else [tuple(map(self._sizes.simplest, shape)) for shape in found], False
-        if (special := self._takes_special_sizes(node, leaves)) and (listed := sizes_of_list(node)) is not None:
+        if (special := self._has_degenerate_sizes(node, leaves)) and (listed := sizes_of_list(node)) is not None:
             return ([listed], True) if any(map(self._sizes.is_degenerate, listed)) else ([], False)
         return self.shape_propagation.of(node), special
 
@@ -45,34 +45,34 @@ class ResultSizes:
             not isinstance(size, int) for leaf in row.leaves if isinstance(leaf, Ref) for size in self._known.get(leaf, (None,))
         )
 
-    def _takes_special_sizes(self, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
+    def _has_degenerate_sizes(self, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
         values = [part for given in node.all_input_nodes for part in pytree.tree_leaves(given.meta.get("val"))]
         sizes = [size for value in values if isinstance(value, SymbolicMeta) for size in value.sizes]
         symbolic = [leaf for leaf in leaves if isinstance(leaf, sympy.Basic) and leaf.is_integer]
         return any(self._sizes.is_degenerate(size) for size in (*sizes, *symbolic))
 
     def infer_result_sizes(
-        self, row: OpEvent, node: torch.fx.Node, shapes: Sequence[tuple[int, ...]], told: Sizes, part: int, special: bool
+        self, row: OpEvent, node: torch.fx.Node, shapes: Sequence[tuple[int, ...]], propagated: Sizes, part: int, special: bool
     ) -> tuple[Size, ...]:
         """Return the sizes of one result.
 
         Args:
             shapes: the size of each axis in the runs.
-            told: the operator's sizes of all results.
+            propagated: the operator's sizes of all results.
             special: whether inference from the runs is unsafe.
 
         Raises:
             TraceUnsupported: If the sizes are unknown.
             Underdetermined: If further runs are needed.
         """
-        sizes = self._match_propagated_sizes(shapes, told, part)
+        sizes = self._match_propagated_sizes(shapes, propagated, part)
         if sizes is None and special:
             raise TraceUnsupported(
                 f"{row.op} takes a size at {line_in(row.line)} that equals another size in all runs, and its result size is unknown"
             )
         if sizes is None:
             try:
-                by_axis = dict(enumerate((told[part] if part < len(told) else None) or ()))
+                by_axis = dict(enumerate((propagated[part] if part < len(propagated) else None) or ()))
                 return tuple(self._infer_axis_size(row, found, by_axis.get(axis)) for axis, found in enumerate(shapes))
             except (TraceUnsupported, Underdetermined):
                 sizes = self._match_propagated_sizes(shapes, self.shape_propagation.of(node), part)
@@ -80,16 +80,16 @@ class ResultSizes:
                     raise
         return sizes
 
-    def _match_propagated_sizes(self, shapes: Sequence[tuple[int, ...]], told: Sizes, part: int) -> tuple[Size, ...] | None:
+    def _match_propagated_sizes(self, shapes: Sequence[tuple[int, ...]], propagated: Sizes, part: int) -> tuple[Size, ...] | None:
         """The operator's sizes of a result, if they match the runs."""
-        sizes = told[part] if part < len(told) else None
+        sizes = propagated[part] if part < len(propagated) else None
         if sizes is None or len(sizes) != len(shapes):
             return None
         return sizes if all(self._sizes.give(size, values) for size, values in zip(sizes, shapes, strict=True)) else None
 
-    def _infer_axis_size(self, row: OpEvent, values: tuple[int, ...], told: Size | None) -> Size:
+    def _infer_axis_size(self, row: OpEvent, values: tuple[int, ...], propagated: Size | None) -> Size:
         """The operator's size if it is symbolic and matches all runs; otherwise the inferred size."""
-        return told if isinstance(told, sympy.Basic) and self._sizes.give(told, values) else self.size(row, values)
+        return propagated if isinstance(propagated, sympy.Basic) and self._sizes.give(propagated, values) else self.size(row, values)
 
     def size(self, row: OpEvent, values: tuple[int, ...]) -> Size:
         """Return the expression for these integers, one for each run.

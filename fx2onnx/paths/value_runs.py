@@ -41,10 +41,10 @@ def find_values(model: nn.Module, constant_policy: ConstantPolicy, axes: SizeDom
             found = _run(model, tried, arguments, PathDecisions(answers, constant_policy=constant_policy))
             if found is not None and found[1].is_off_trace is is_off_trace and holds(tried, found[0], tried.example, test):
                 return tried
-    return _pretending(model, replace(apart, pretends=True), arguments, PathDecisions(answers, constant_policy=constant_policy), test)
+    return _pretend_sizes(model, replace(apart, pretends=True), arguments, PathDecisions(answers, constant_policy=constant_policy), test)
 
 
-def _pretending(model: nn.Module, axes: SizeDomain, arguments: Arguments, script: PathDecisions, test: sympy.Basic) -> SizeDomain:
+def _pretend_sizes(model: nn.Module, axes: SizeDomain, arguments: Arguments, script: PathDecisions, test: sympy.Basic) -> SizeDomain:
     """Return the domain with pretended sizes that satisfy a test, for when no values do.
 
     Raises:
@@ -54,12 +54,12 @@ def _pretending(model: nn.Module, axes: SizeDomain, arguments: Arguments, script
     if (pretended := pretended_at(axes, axes.example)) is None:
         raise TraceUnsupported(f"no values were found with which {axes.format_size(test)} is true")
     script.pretended = pretended
-    told: list[Exception] = []
-    if _run(model, axes, arguments, script, told) is None:
-        if told and is_deliberate(told[0]):
-            raise AlwaysRaises(f"{type(told[0]).__name__}: {first_sentence(told[0])}")
+    errors: list[Exception] = []
+    if _run(model, axes, arguments, script, errors) is None:
+        if errors and is_deliberate(errors[0]):
+            raise AlwaysRaises(f"{type(errors[0]).__name__}: {first_sentence(errors[0])}")
         raise TraceUnsupported(
-            f"no values were found with which {axes.format_size(test)} is true{''.join(f' ({said_by(one)})' for one in told[:1])}"
+            f"no values were found with which {axes.format_size(test)} is true{''.join(f' ({said_by(one)})' for one in errors[:1])}"
         )
     return axes
 
@@ -148,8 +148,8 @@ class ValueRuns:
             return False
         number = first_difference(self.reference, found)
         if number is not None:
-            told = str(found.rows[number].op) if number < len(found.rows) else "no further operator"
-            self._apart.append((dict(setting), found, told))
+            call = str(found.rows[number].op) if number < len(found.rows) else "no further operator"
+            self._apart.append((dict(setting), found, call))
         return number is None
 
     def check_apart(self, axes: SizeDomain) -> None:
@@ -159,16 +159,16 @@ class ValueRuns:
             CallSequenceDiverged: If there is such a run.
         """
         guards = [guard.expr for guard in axes.environment.guards if is_own(guard.sloc, libraries=True)]
-        for setting, found, told in self._apart:
+        for setting, found, call in self._apart:
             numbers = {**setting, **axes.fresh.numbers_in(found)}
             if not any(guard.subs(numbers) == sympy.false for guard in guards):
-                raise CallSequenceDiverged(f"no condition explains why the model calls {told} where values decide other sizes")
+                raise CallSequenceDiverged(f"no condition explains why the model calls {call} where values decide other sizes")
 
 
 def _run(
-    model: nn.Module, axes: SizeDomain, arguments: Arguments, script: PathDecisions, told: list[Exception] | None = None
+    model: nn.Module, axes: SizeDomain, arguments: Arguments, script: PathDecisions, errors: list[Exception] | None = None
 ) -> tuple[Trace, PathDecisions] | None:
-    """Return a run at the example's sizes and its decisions; None if the model does not accept the values, with the exception in `told`."""
+    """Return a run at the example's sizes and its decisions; None if it raises, with the exception in `errors`."""
     modules: list[dict[str, Any]] | None = None
     while True:
         again = PathDecisions(script._given, modules, script.constant_policy, sizes=frozenset(axes.fresh.read), pretended=script.pretended)
@@ -185,6 +185,6 @@ def _run(
         except NeedsRealValues:
             raise
         except Exception as error:  # noqa: BLE001 - the model does not accept these values
-            if told is not None:
-                told.append(error)
+            if errors is not None:
+                errors.append(error)
             return None

@@ -61,8 +61,8 @@ class Propagation:
 
     def _decides_nothing(self) -> bool:
         """Whether torch's guards on symbols with a value only test whether they are small."""
-        asked = (guard.expr for guard in self._environment.guards if self._axes.fresh.among(guard.expr))
-        return all(is_implied(or_is_small(test), self._axes.ranges_of(test)) for test in asked)
+        tests = (guard.expr for guard in self._environment.guards if self._axes.fresh.among(guard.expr))
+        return all(is_implied(or_is_small(test), self._axes.ranges_of(test)) for test in tests)
 
     def _argument(self, leaf: Any, is_mask: bool = False) -> Any:
         if isinstance(leaf, torch.fx.Node):
@@ -92,10 +92,10 @@ class Propagation:
         if self._has_numbers:
             self._environment.add_fresh(ours, NUMBER + 2 * len(self._theirs))
             return ours
-        made = self._environment.create_unbacked_symint().node.expr
+        unbacked = self._environment.create_unbacked_symint().node.expr
         if ours.is_nonnegative:
-            self._environment._constrain_range_for_size(made)
-        return made
+            self._environment._constrain_range_for_size(unbacked)
+        return unbacked
 
 
 def propagate_sizes(node: torch.fx.Node, axes: SizeDomain) -> Told:

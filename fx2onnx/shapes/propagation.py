@@ -50,21 +50,21 @@ class ShapePropagation:
         """
         if (found := sizes_by_rule(node)) is not None:
             return found
-        made, tests = self._propagate_fake(node)
-        if made is None:
+        sizes, tests = self._propagate_fake(node)
+        if sizes is None:
             return []
         if not is_windowed(node.target):  # type: ignore[arg-type]  # other operators only test whether sizes are equal, as eager requires
-            return made
+            return sizes
         for test in tests:
-            seen = all(evaluate_at(test, setting) == sympy.true for setting in self._settings)
+            holds_in_runs = all(evaluate_at(test, setting) == sympy.true for setting in self._settings)
             other = next((setting for setting in self._larger(test) if evaluate_at(test, setting) == sympy.false), None)
-            if seen and other is not None and not self._tells_the_same_at(other, node, made):
+            if holds_in_runs and other is not None and not self._has_same_sizes_at(other, node, sizes):
                 if all(size - self._example[symbol] <= FURTHEST for symbol, size in other.items()):
                     raise Underdetermined(other)
                 raise TraceUnsupported(
                     f"the result size of {node.target} depends on a condition that is true in all runs: {self._axes.format_size(test)}"
                 )
-        return made
+        return sizes
 
     def _propagate_fake(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
         """Return torch's sizes (None if it fails) and its guards; each call is made once."""
@@ -81,21 +81,21 @@ class ShapePropagation:
             with torch._C.DisableTorchFunction(), torch.no_grad(), FakeTensorMode(shape_env=environment):
                 args, kwargs = pytree.tree_map(partial(self._argument, environment), (node.args, dict(node.kwargs)))
                 results = pytree.tree_leaves(node.target(*args, **kwargs))  # type: ignore[operator]
-            made = [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in results]
+            sizes = [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in results]
         except Exception:  # noqa: BLE001 - only one of several sources of a size, all compared with the runs
             return None, []
-        return made, [guard.expr for guard in environment.guards]
+        return sizes, [guard.expr for guard in environment.guards]
 
-    def _tells_the_same_at(self, setting: SizeAssignment, node: torch.fx.Node, made: Sizes) -> bool:
+    def _has_same_sizes_at(self, setting: SizeAssignment, node: torch.fx.Node, sizes: Sizes) -> bool:
         """Whether a guard has no effect on the sizes, such as the choice of a convolution kernel by size and threads."""
-        return ShapePropagation(replace(self._axes, example=setting), self._settings)._propagate_fake(node)[0] == made
+        return ShapePropagation(replace(self._axes, example=setting), self._settings)._propagate_fake(node)[0] == sizes
 
     def _larger(self, test: sympy.Basic) -> Iterator[SizeAssignment]:
         """The sizes at which a test is evaluated; sizes not in the test are the example's."""
         further = FURTHER if len(self._example) < 3 else FURTHER[:4]
-        asked = [symbol for symbol in self._example if symbol in test.free_symbols]
-        for more in product(further, repeat=len(asked)):
-            yield self._example | {symbol: self._example[symbol] + n for symbol, n in zip(asked, more, strict=True)}
+        symbols = [symbol for symbol in self._example if symbol in test.free_symbols]
+        for more in product(further, repeat=len(symbols)):
+            yield self._example | {symbol: self._example[symbol] + n for symbol, n in zip(symbols, more, strict=True)}
 
     def _argument(self, environment: Environment, leaf: Any) -> Any:
         def number(size: Any) -> Any:

@@ -22,10 +22,10 @@ def result_shapes(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
     if rule is None:
         return None
     try:
-        made = rule(*args, **kwargs)
+        shapes = rule(*args, **kwargs)
     except DataDependentGuard:
         return None
-    return [made] if isinstance(made, Shape) else made
+    return [shapes] if isinstance(shapes, Shape) else shapes
 
 
 @cache
@@ -82,8 +82,8 @@ def arange_shape(*given: Any, **_: Any) -> Shape:
 
 
 def _convert_to_float(number: Any) -> Any:
-    told = sympy.sympify(number)
-    return ToFloat(told) if told.is_integer else told
+    converted = sympy.sympify(number)
+    return ToFloat(converted) if converted.is_integer else converted
 
 
 def triu_indices_shape(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:

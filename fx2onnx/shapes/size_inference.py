@@ -214,7 +214,7 @@ class SizeInference:
         if len(_evaluate_steps(steps, best)) > 1:
             raise Underdetermined(best)
         if not near or any(len(_evaluate_steps(steps, trial)) > 1 for trial in self._vary_one_size(steps, FAR)):
-            raise NoSizeExpression(f"expressions that nothing tells apart: {steps[:3]}")
+            raise NoSizeExpression(f"expressions that no size distinguishes: {steps[:3]}")
 
     def _vary_one_size(self, steps: Sequence[Steps], further: Iterable[int]) -> Iterator[SizeAssignment]:
         """Yield the first setting with one of these sizes increased, if it is allowed and was not run."""

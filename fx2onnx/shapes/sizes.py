@@ -111,13 +111,13 @@ def windows(sizes: Sequence[Size], *given: Any) -> list[Size]:
     Raises:
         DataDependentGuard: If one of them is symbolic.
     """
-    asked = [repeat_for_axes(value, len(sizes)) for value in given]
-    if not all(isinstance(number, int) for value in asked for number in value):
+    per_axis = [repeat_for_axes(value, len(sizes)) for value in given]
+    if not all(isinstance(number, int) for value in per_axis for number in value):
         raise DataDependentGuard
-    return [plain(floor_divide(size + 2 * p - d * (k - 1) - 1, s) + 1) for size, k, s, p, d in zip(sizes, *asked, strict=True)]
+    return [plain(floor_divide(size + 2 * p - d * (k - 1) - 1, s) + 1) for size, k, s, p, d in zip(sizes, *per_axis, strict=True)]
 
 
-def repeat_for_axes(asked: Any, axes: int) -> list[Any]:
+def repeat_for_axes(value: Any, axes: int) -> list[Any]:
     """Return one value per axis; a single value applies to all axes."""
-    asked = list(asked) if isinstance(asked, (list, tuple)) else [asked]
-    return asked * axes if len(asked) == 1 else asked
+    value = list(value) if isinstance(value, (list, tuple)) else [value]
+    return value * axes if len(value) == 1 else value

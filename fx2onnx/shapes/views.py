@@ -71,7 +71,7 @@ def movedim_shape(x: Shape, source: Any, destination: Any) -> Shape:
 def expand_shape(x: Shape, size: Sequence[Any], implicit: bool = False) -> Shape:
     """Expand axes of size 1; -1 keeps a size."""
     new = len(size) - len(x)
-    return Shape(x[axis - new] if type(asked) is int and asked == -1 else plain(asked) for axis, asked in enumerate(size))
+    return Shape(x[axis - new] if type(length) is int and length == -1 else plain(length) for axis, length in enumerate(size))
 
 
 def unsqueeze_shape(x: Shape, dim: int) -> Shape:

@@ -69,7 +69,7 @@ def group_var_keywords(model: Any, kwargs: Mapping[str, Any], dynamic_shapes: An
         )
     if collecting is None or collecting in dynamic_shapes or not any(name in dynamic_shapes for name in collected):
         return dynamic_shapes
-    others = {name: asked for name, asked in dynamic_shapes.items() if name not in collected}
+    others = {name: declared for name, declared in dynamic_shapes.items() if name not in collected}
     return {**others, collecting: {name: dynamic_shapes.get(name) for name in collected}}
 
 
@@ -119,11 +119,11 @@ def convert_dynamic_axes(
     return shapes
 
 
-def _axes(name: str, asked: Any) -> dict[int, Any] | None:
+def _axes(name: str, declared: Any) -> dict[int, Any] | None:
     """The dynamic axes of one input: a dict of names, or a list."""
-    axes = asked if isinstance(asked, Mapping) else dict.fromkeys(asked or (), Dim.DYNAMIC)
+    axes = declared if isinstance(declared, Mapping) else dict.fromkeys(declared or (), Dim.DYNAMIC)
     if not all(isinstance(axis, int) for axis in axes):
-        raise UnsupportedArgument(f"dynamic_axes[{name!r}] = {asked!r}: pass a dict {{axis: name}} or a list of axes")
+        raise UnsupportedArgument(f"dynamic_axes[{name!r}] = {declared!r}: pass a dict {{axis: name}} or a list of axes")
     return dict(axes) or None
 
 

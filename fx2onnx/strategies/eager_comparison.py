@@ -35,13 +35,13 @@ class EagerComparison:
 
     Args:
         given: the args and kwargs of the example.
-        asked: the dynamic axes.
+        dims: the dynamic axes.
     """
 
     program: torch.export.ExportedProgram
     model: nn.Module
     given: tuple[tuple[Any, ...], dict[str, Any]]
-    asked: Sequence[DynamicDim]
+    dims: Sequence[DynamicDim]
     _modules: dict[bool, nn.Module] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -74,8 +74,8 @@ class EagerComparison:
                 except _Refused as error:
                     if accepts or not self._moves_alone or smallest < 2:
                         raise
-                    told = first_sentence(error.__cause__ or error)
-                    raise NoFallback(f"{why}; the program captured by torch.export fails where the model runs{at}: {told}") from error
+                    message = first_sentence(error.__cause__ or error)
+                    raise NoFallback(f"{why}; the program captured by torch.export fails where the model runs{at}: {message}") from error
                 if not equal_results(wanted, found):
                     raise NoFallback(f"{why}; the program captured by torch.export gives a different result{at}")
 
@@ -85,7 +85,7 @@ class EagerComparison:
         An error of the program counts only for a single dimension, because sizes of several may not match.
         """
         try:
-            axes = SizeDomain.of(self.asked, pytree.tree_leaves(self.given))
+            axes = SizeDomain.of(self.dims, pytree.tree_leaves(self.given))
             setting = {symbol: sizes.get(axes.names[symbol], size) for symbol, size in axes.example.items()}
             arguments = axes.at(self.given, setting, run=1)
             wanted = _answer(self.model, arguments)
@@ -119,13 +119,13 @@ class EagerComparison:
 
     @property
     def _moves_alone(self) -> bool:
-        return len({dim.name for dim in self.asked}) == 1
+        return len({dim.name for dim in self.dims}) == 1
 
     def _arguments(self, least: int) -> Iterator[tuple[str, int, Any]]:
         """Yield a description of the sizes, the smallest of them, and arguments: first the example's, then others."""
         yield "", 2, self.given
         with suppress(TraceUnsupported):  # traced runs do not support derived dimensions
-            axes = SizeDomain.of(self.asked, pytree.tree_leaves(self.given))
+            axes = SizeDomain.of(self.dims, pytree.tree_leaves(self.given))
             few = axes.clamp({symbol: 2 + i for i, symbol in enumerate(axes.example)})
             settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) >= least]
             for setting in (*settings[:SETTINGS], *settings[SETTINGS:][-1:]):
@@ -146,7 +146,7 @@ def numbers_read() -> Iterator[dict[str, None]]:
     *(f"torch.fx.experimental.symbolic_shapes.ShapeEnv.create_unbacked_sym{kind}" for kind in ("int", "float", "bool")),
     reason="torch.export does not report which line reads a number from a tensor",
 )
-def _noting(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., Any]:
+def _recording(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., Any]:
     def made(*args: Any, **kwargs: Any) -> Any:
         if sys._getframe(1).f_code is READ:
             lines[line_of(sys._getframe(1))] = None
@@ -182,11 +182,11 @@ def _tensors(returned: Any) -> list[torch.Tensor]:
 
 @contextmanager
 def _buffers_kept(program: torch.export.ExportedProgram) -> Iterator[None]:
-    """Finally undo what a call of the program writes into its buffers."""
-    kept = [(buffer, buffer.detach().clone()) for buffer in program.buffers()]
+    """Undo on exit what a call of the program writes into its buffers."""
+    buffers = [(buffer, buffer.detach().clone()) for buffer in program.buffers()]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, value in kept:
+            for buffer, value in buffers:
                 buffer.copy_(value)

@@ -19,7 +19,7 @@ from .eager_comparison import EagerComparison
 TRIED = 2  # sizes at which a guard has another outcome
 
 
-def losses_in_libraries(held: EagerComparison, accepted: Sequence[str]) -> Iterator[str]:
+def losses_in_libraries(comparison: EagerComparison, accepted: Sequence[str]) -> Iterator[str]:
     """Yield the lines of guards on accepted dimensions for which a program differs from its model.
 
     Libraries test `size > 1` without consequences, so such a guard alone is not a reason to refuse a model.
@@ -27,8 +27,8 @@ def losses_in_libraries(held: EagerComparison, accepted: Sequence[str]) -> Itera
     Raises:
         FrozenDimension: If there is such a guard on another dimension.
     """
-    differs = cache(lambda sizes: held.differs(dict(sizes)))
-    for test in _open_in_libraries(held):
+    differs = cache(lambda sizes: comparison.differs(dict(sizes)))
+    for test in _open_in_libraries(comparison):
         sizes = list(islice(_other_sizes(test), TRIED))
         if sizes and not any(map(differs, sizes)):
             continue
@@ -37,11 +37,11 @@ def losses_in_libraries(held: EagerComparison, accepted: Sequence[str]) -> Itera
         yield lost_by(test)
 
 
-def _open_in_libraries(held: EagerComparison) -> Iterator[OpenGuard]:
+def _open_in_libraries(comparison: EagerComparison) -> Iterator[OpenGuard]:
     """Yield the guards with another outcome at some size; those in the user's code were checked before."""
-    leaves = pytree.tree_leaves(held.given)
-    symbols = [(dim, found) for dim in held.asked if (found := symbol_of(held.program, leaves, dim)) is not None]
-    if (environment := shape_environment(held.program)) is not None:
+    leaves = pytree.tree_leaves(comparison.given)
+    symbols = [(dim, found) for dim in comparison.dims if (found := symbol_of(comparison.program, leaves, dim)) is not None]
+    if (environment := shape_environment(comparison.program)) is not None:
         yield from open_guards(environment, symbols, (), libraries=True)
 
 

@@ -59,16 +59,16 @@ def capture_by_export(
         return Capture(program, names, limits=(*conditions(program, names), *ranges(program, names), *guards_of(program, names)))
     refuse_scripted_parts(model)
     args, kwargs = separate_shared_inputs(args, dict(kwargs))
-    asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
-    check_accepted(accept_ranges, asked)
-    export = partial(export_module, model, args, kwargs, make_export_dims(dynamic_shapes, accept_ranges, asked), strict, asked)
+    dims = dynamic_dims(model, args, kwargs, dynamic_shapes)
+    check_accepted(accept_ranges, dims)
+    export = partial(export_module, model, args, kwargs, make_export_dims(dynamic_shapes, accept_ranges, dims), strict, dims)
     with only_harmless_mutations(model, args, kwargs, strict):
         program, sharing = _export_with_blocks(model, functions, export) if functions else (export(), None)
     given = pytree.tree_leaves((args, kwargs))
-    symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
+    symbols = [(dim, found) for dim in dims if (found := symbol_of(program, given, dim)) is not None]
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
-    limits = [*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(asked)]
+    limits = [*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(dims)]
     if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):  # which lets torch.export restrict sizes
         limits += [*ranges(program, names), *guards_of(program, names)]
     return Capture(program, names, sharing, limits=tuple(dict.fromkeys(limits)))
@@ -127,7 +127,7 @@ def _export_with_marks(
 
 
 def export_module(
-    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool, asked: Sequence[DynamicDim]
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool, dims: Sequence[DynamicDim]
 ) -> torch.export.ExportedProgram:
     """Return the result of torch.export for a module.
 
@@ -142,9 +142,9 @@ def export_module(
     except Exception as error:
         lenient = pytree.tree_map(lambda dim: Dim.AUTO if moves(dim) else dim, dynamic_shapes, is_leaf=moves)
         program = _unless_refused(module, args, kwargs, lenient, strict)
-        told, names = what_became_constant(program, pytree.tree_leaves((args, kwargs)), asked)
-        accepted = quote_names(names or dict.fromkeys(dim.name for dim in asked))
-        raise FrozenDimension(f"{told or _violation(error)} {ADVICE} accept_ranges={accepted}.") from error
+        texts, names = what_became_constant(program, pytree.tree_leaves((args, kwargs)), dims)
+        accepted = quote_names(names or dict.fromkeys(dim.name for dim in dims))
+        raise FrozenDimension(f"{texts or _violation(error)} {ADVICE} accept_ranges={accepted}.") from error
 
 
 def _unless_refused(
@@ -205,14 +205,14 @@ def _decompose_vmap_and_autocast(program: torch.export.ExportedProgram) -> torch
 
 @contextmanager
 def numbers_kept(module: nn.Module) -> Iterator[None]:
-    """Finally restore each buffer of one element, because torch.export computes with constants, also in place."""
+    """Restore on exit each buffer of one element, because torch.export computes with constants, also in place."""
     small = [buffer for buffer in module.buffers() if not buffer.is_inference() and buffer.numel() == 1]
-    kept = [(buffer, buffer.detach().clone(), buffer._version) for buffer in small]
+    saved = [(buffer, buffer.detach().clone(), buffer._version) for buffer in small]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, value, version in kept:
+            for buffer, value, version in saved:
                 if buffer._version != version:
                     buffer.copy_(value)
 
@@ -237,19 +237,19 @@ def size_one_stays_dynamic() -> AbstractContextManager[None]:
 def _violation(error: Exception) -> str:
     """torch.export's message about violated constraints, with the names of dimensions."""
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip().startswith("-")]
-    told = " ".join(lines) or first_sentence(error)
-    for name, size in SIZES.findall(told):
-        told = told.replace(f"{name} = {size}", name).replace(size, name)
-    return told
+    text = " ".join(lines) or first_sentence(error)
+    for name, size in SIZES.findall(text):
+        text = text.replace(f"{name} = {size}", name).replace(size, name)
+    return text
 
 
-def make_export_dims(dynamic_shapes: Any, accepted: Sequence[str], asked: Sequence[DynamicDim]) -> Any:
+def make_export_dims(dynamic_shapes: Any, accepted: Sequence[str], dims: Sequence[DynamicDim]) -> Any:
     """Return torch.export's `dynamic_shapes`: `Dim.DYNAMIC` for a name, `Dim.AUTO` for an axis whose range is accepted.
 
     A `Dim.DYNAMIC` does not show its position, by which an unnamed axis is accepted, so all unnamed axes become `Dim.AUTO` then.
     `check_dynamic_dims` refuses those that become static and are not accepted.
     """
-    accepts_unnamed = any(dim.name in accepted and not dim.named for dim in asked)
+    accepts_unnamed = any(dim.name in accepted and not dim.named for dim in dims)
 
     def as_dim(dim: Any) -> Any:
         name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)

@@ -45,12 +45,12 @@ def refuse_scripted_parts(model: nn.Module) -> None:
 
 def separate_shared_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Return the arguments with repeated tensors cloned, because torch.export would silently merge them into one input."""
-    seen: set[int] = set()
+    ids: set[int] = set()
 
     def separate(tensor: torch.Tensor) -> torch.Tensor:
-        if id(tensor) in seen:
+        if id(tensor) in ids:
             return tensor.detach().clone()
-        seen.add(id(tensor))
+        ids.add(id(tensor))
         return tensor
 
     leaves = pytree.tree_leaves((args, kwargs))

@@ -109,7 +109,7 @@ class BlocksOfRun:
         forward, parts = module.forward, list(module.modules())
 
         def block(*args: Any, **kwargs: Any) -> Any:
-            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_no_container)
+            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_opaque)
             with unseen():
                 if not all(isinstance(plain(leaf), (torch.Tensor, *PLAIN)) for leaf in leaves):
                     call = None
@@ -141,7 +141,7 @@ class BlocksOfRun:
         alike = type(first.module) is type(call.module) and not first.alone
         if not alike or not (self._in_full or self._agree.get((first.path, call.path), False)):
             return False
-        same = (first.spec, first.modes, first.seen) == (call.spec, call.modes, call.seen)
+        same = (first.spec, first.modes, first.inputs) == (call.spec, call.modes, call.inputs)
         return same and self._code.has(first, call)
 
     def _first(self, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
@@ -152,9 +152,9 @@ class BlocksOfRun:
             returned = forward(*args, **kwargs)
         with unseen():
             self._end(call, returned)
-            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_no_container)
+            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_opaque)
             is_changed = spec != call.spec or any(one is not other for one, other in zip(leaves, call.leaves, strict=True))
-            call.alone = is_changed or before != (snapshot(call.module), _versions(call.leaves)) or self._stands_alone(call)
+            call.alone = is_changed or before != (snapshot(call.module), _versions(call.leaves)) or self._is_unshareable(call)
         self._calls.append(call)
         return returned
 
@@ -162,7 +162,7 @@ class BlocksOfRun:
         call.end = len(self._tracer.rows)
         call.results, call.out_spec = pytree.tree_flatten(returned)
 
-    def _stands_alone(self, call: Call) -> bool:
+    def _is_unshareable(self, call: Call) -> bool:
         """Whether a call tests or reads values, calls a higher-order operator, or returns a copy or a tensor from outside."""
         rows = self._tracer.rows[call.begin : call.end]
         if any(row.op is BRANCH or row.by_values or not isinstance(row.op, torch._ops.OpOverload) for row in rows):
@@ -176,13 +176,13 @@ class BlocksOfRun:
             return isinstance(result, PLAIN)
         return is_inside(self._tracer.ref(result), call) and storage(result) not in self._tracer.twins
 
-    def _gives_its_own(self, call: Call) -> bool:
+    def _returns_fresh_memory(self, call: Call) -> bool:
         """Whether all returned tensors have no values, and share no memory with each other or with the inputs."""
-        made = [leaf for leaf in call.results if isinstance(leaf, torch.Tensor)]
+        tensors = [leaf for leaf in call.results if isinstance(leaf, torch.Tensor)]
         with unseen():
             taken = {storage(leaf) for leaf in (*call.leaves, *call.weights()) if isinstance(leaf, torch.Tensor)}
-            memory = {storage(tensor) for tensor in made}
-        return all(isinstance(leaf, FakeTensor) for leaf in made) and len(memory) == len(made) and memory.isdisjoint(taken)
+            memory = {storage(tensor) for tensor in tensors}
+        return all(isinstance(leaf, FakeTensor) for leaf in tensors) and len(memory) == len(tensors) and memory.isdisjoint(taken)
 
     def _places(self, call: Call) -> list[Ref]:
         """Where the arguments and the weights of a block come from."""
@@ -192,7 +192,7 @@ class BlocksOfRun:
     def _again(self, first: Call, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if not self._in_full:
             without_values = any(isinstance(leaf, FakeTensor) for leaf in (*first.results, *call.leaves))
-            if without_values and not self._gives_its_own(first):
+            if without_values and not self._returns_fresh_memory(first):
                 return self._first(call, forward, args, kwargs)
             return self._unseen(first, call, forward, args, kwargs, self._tracer.work if without_values else None)
         returned = forward(*args, **kwargs)
@@ -225,7 +225,7 @@ def unseen() -> Iterator[None]:
         yield
 
 
-def _is_no_container(value: Any) -> bool:
+def _is_opaque(value: Any) -> bool:
     """Whether a value is not a builtin list, tuple or dictionary; a block may mutate other containers, such as caches."""
     return type(value) not in (list, tuple, dict)
 

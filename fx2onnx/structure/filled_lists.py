@@ -51,9 +51,9 @@ class Filled:
     def state(self) -> dict[str, Ref]:
         """The tensors in variables."""
         found: dict[str, Ref] = {}
-        held = [(f"{depth}.{name}", tensor) for depth, frame in self._frames() for name, tensor in tensors_held(frame.f_locals)]
+        variables = [(f"{depth}.{name}", tensor) for depth, frame in self._frames() for name, tensor in tensors_held(frame.f_locals)]
         with torch._C.DisableTorchFunction():  # calls on tensors in here are not those of the model
-            for name, tensor in held:
+            for name, tensor in variables:
                 ref = self._tracer.known_ref(tensor)
                 if ref is not None and (key := self.key_of(ref)) is not None:
                     found[name] = Ref(ref.kind, key, ref.part)

@@ -1,4 +1,4 @@
-"""Proxies for a `range` or the rows of a tensor, which tell the recorder where each iteration begins."""
+"""Proxies for a `range` or the rows of a tensor, which report the start of each iteration to the recorder."""
 
 from __future__ import annotations
 

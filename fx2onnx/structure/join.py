@@ -127,7 +127,9 @@ class PathMerger:
             line, number = tree.lines[test.chosen], test.events[test.chosen]
             other = (*line.answers_before(number), not line.events[number].answer)
             if not any(path.answers[: len(other)] == other for path in self._ended):
-                raise TraceUnsupported(f"one side of the condition at {line_in(line.events[number].node.meta['stack_trace'])} was not run")
+                raise TraceUnsupported(
+                    f"one branch of the condition at {line_in(line.events[number].node.meta['stack_trace'])} was not run"
+                )
 
     def _note_limits(self) -> None:
         """Record the tests of which one branch only raises: for each path that raises, its first outcome that no other path has."""
@@ -143,8 +145,8 @@ class PathMerger:
     def _check_structure(self, first: Path) -> None:
         for path in self._paths:
             if path.exception is None and path.program.call_spec.out_spec != first.program.call_spec.out_spec:
-                told = ", but ".join(map(_structure, (first, path)))
-                raise TraceUnsupported(f"the branches of the model return different structures: {told}")
+                structures = ", but ".join(map(_structure, (first, path)))
+                raise TraceUnsupported(f"the branches of the model return different structures: {structures}")
 
     def _place(self, root: Scope) -> None:
         """Add the inputs of all paths: state, constants, and then the arguments."""
@@ -157,10 +159,10 @@ class PathMerger:
                         self._place_one(root, name, node, specs[node.name])
 
     def _place_one(self, root: Scope, name: str, node: Node, spec: InputSpec) -> None:
-        made = self._inputs[name] = root.graph.placeholder(name)
-        made.name = made.target = name
+        placeholder = self._inputs[name] = root.graph.placeholder(name)
+        placeholder.name = placeholder.target = name
         value = node.meta["val"]
-        made.meta["val"] = self._fresh(value) if isinstance(value, SymbolicMeta) else value
+        placeholder.meta["val"] = self._fresh(value) if isinstance(value, SymbolicMeta) else value
         target = name.removeprefix("c_") if is_constant(spec) else spec.target
         self._specs.append(replace(spec, arg=replace(spec.arg, name=name), target=target))
 
@@ -178,9 +180,9 @@ class PathMerger:
         nodes = {place: self._node(scope, value) for place, value in values.items()}
         leaves = [nodes[place] if place in nodes else scope.map_argument(leaf) for place, leaf in enumerate(event.leaves)]
         args, kwargs = pytree.tree_unflatten(leaves, event.spec)
-        made = scope.graph.create_node("call_function", event.target, args, kwargs, name=event.node.name)
-        made.meta.update(event.node.meta, val=self._merge_meta(call, event, nodes))
-        self._made[call] = made
+        node = scope.graph.create_node("call_function", event.target, args, kwargs, name=event.node.name)
+        node.meta.update(event.node.meta, val=self._merge_meta(call, event, nodes))
+        self._made[call] = node
 
     def _merge_meta(self, call: Call, event: Event, nodes: Mapping[int, Node]) -> Any:
         """The metadata of a result, in the memory of the input that it aliases, or in new memory."""
@@ -251,11 +253,11 @@ class PathMerger:
     def _kind_on(self, pair: tuple[Any, Any], fork: Fork, path: int) -> Any:
         """The dtype and sizes of an output of a fork on one path; None if the path does not reach it."""
         answer = self._tree.answer(fork, path)
-        made = None if answer is None else self._phis.on(pair[0 if answer else 1], path)
-        if made is None or (isinstance(made.by, Call) and path not in made.by.events):
+        definition = None if answer is None else self._phis.on(pair[0 if answer else 1], path)
+        if definition is None or (isinstance(definition.by, Call) and path not in definition.by.events):
             return None
-        source = made.by.events[path] if isinstance(made.by, Call) else made.by
-        return kind_of(self._tree.lines[path].value(Use(source, made.part)))
+        source = definition.by.events[path] if isinstance(definition.by, Call) else definition.by
+        return kind_of(self._tree.lines[path].value(Use(source, definition.part)))
 
     def _may_differ(self, path: int, kind: Any, other: int, another: Any) -> bool:
         """Whether two tensors may be one output: equal dtype and rank, with other sizes only if sizes or values decide the branch."""
@@ -287,11 +289,11 @@ class PathMerger:
         """
         if number in self._phis.results:
             return self._node(root, self._phis.results[number])
-        told = {path: line.outputs[number] for path, line in self._tree.lines.items()}
-        for path, result in told.items():
-            if all(alike(result, other) or gives(result, other, self._tree.lines[at].axes) for at, other in told.items()):
+        outputs = {path: line.outputs[number] for path, line in self._tree.lines.items()}
+        for path, result in outputs.items():
+            if all(alike(result, other) or gives(result, other, self._tree.lines[at].axes) for at, other in outputs.items()):
                 return _again(root, self._collect_outputs(path, number))
-        other = next(path for path in told if not alike(told[0], told[path]))
+        other = next(path for path in outputs if not alike(outputs[0], outputs[path]))
         decisions = {path: _decisions(self._paths[path]) for path in (0, other)}
         place = _count_shared(*decisions.values())
         pair = sorted(decisions, key=lambda path: not decisions[path][place][2])
@@ -306,26 +308,26 @@ class PathMerger:
         """The tested tensor as a boolean."""
         if tested.meta["val"].dtype == torch.bool:
             return tested
-        made = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
-        made.meta.update(test.meta, val=SymbolicMeta.of(tested.meta["val"].sizes, torch.bool, next(self._new)))
-        return made
+        node = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
+        node.meta.update(test.meta, val=SymbolicMeta.of(tested.meta["val"].sizes, torch.bool, next(self._new)))
+        return node
 
     def _size_truth(self, scope: Scope, test: sympy.Basic) -> Node:
         if isinstance(test, sympy.Symbol):
             return self._some(scope, test)
         for symbol in self._axes.fresh.among(test):
             self._untested.add_fresh(symbol, self._axes.fresh.range_of(symbol)[0])
-        made = scope.graph.call_function(operator.truth, (test,))
-        made.meta["val"] = self._untested.create_symboolnode(test)
-        return made
+        node = scope.graph.call_function(operator.truth, (test,))
+        node.meta["val"] = self._untested.create_symboolnode(test)
+        return node
 
     def _some(self, scope: Scope, size: sympy.Symbol) -> Node:
         """Whether a size is not 0, as a tensor, because the symbols of sizes are positive."""
         count = scope.graph.call_function(aten.scalar_tensor.default, (size,), {"dtype": torch.int64})
         count.meta["val"] = SymbolicMeta.of((), torch.int64, next(self._new))
-        made = scope.graph.call_function(aten.gt.Scalar, (count, 0))
-        made.meta["val"] = SymbolicMeta.of((), torch.bool, next(self._new))
-        return made
+        node = scope.graph.call_function(aten.gt.Scalar, (count, 0))
+        node.meta["val"] = SymbolicMeta.of((), torch.bool, next(self._new))
+        return node
 
     def _format_result(self, result: Any) -> str:
         if not isinstance(result, Node):
@@ -346,23 +348,23 @@ def _cond(
     for name, side in zip(names, sides, strict=True):
         scope.modules.add_module(name, side)
     gets = [scope.graph.get_attr(name) for name in names]
-    made = scope.graph.call_function(torch.ops.higher_order.cond, (condition, *gets, tuple(outer)))
-    made.meta.update(condition.meta, val=list(values))
-    return [scope.part(made, number, made, value) for number, value in enumerate(values)]
+    node = scope.graph.call_function(torch.ops.higher_order.cond, (condition, *gets, tuple(outer)))
+    node.meta.update(condition.meta, val=list(values))
+    return [scope.part(node, number, node, value) for number, value in enumerate(values)]
 
 
 def _error(line: str, shown: Sequence[str]) -> TraceUnsupported:
-    told = ", but ".join(shown)
-    return TraceUnsupported(f"the branches of the condition at {line} return results that cannot be one output: {told}")
+    both = ", but ".join(shown)
+    return TraceUnsupported(f"the branches of the condition at {line} return results that cannot be one output: {both}")
 
 
 def _again(scope: Scope, result: Any) -> Any:
     """A result that is the same in both branches: a constant or a size."""
     if not isinstance(result, Node):
         return result
-    made = scope.graph.call_function(operator.index, result.args)
-    made.meta.update(result.meta)
-    return made
+    node = scope.graph.call_function(operator.index, result.args)
+    node.meta.update(result.meta)
+    return node
 
 
 def _decisions(path: Path) -> list[tuple[str, Any, bool]]:

@@ -50,7 +50,7 @@ class Loop:
     number: int = -1
     repeats: Loop | None = None
     answers: list[bool] = field(default_factory=list)  # of this iteration
-    asked: dict[Ref, bool] = field(default_factory=dict)
+    tested: dict[Ref, bool] = field(default_factory=dict)
     lengths: dict[Shape, int] = field(default_factory=dict)
     states: list[dict[str, Ref]] = field(default_factory=list)
     last: dict[str, Ref] = field(default_factory=dict)

@@ -48,11 +48,11 @@ class Carried(Iterations):
             self._implied[TESTED] = {number: node.all_input_nodes[0] for number, node in enumerate(heads)}
         inside = enumerate(self.iterations[self.first :], self.first)
         self._made_in = {node: number for number, one in inside for node in one.results()}
-        seen: dict[Reader, dict[int, Node]] = {}
+        values_of: dict[Reader, dict[int, Node]] = {}
         for number, read in enumerate(reads[self.first :], self.first):
             for reader, node in (read or {}).items():
-                seen.setdefault(reader, {})[number] = node
-        for reader, values in seen.items():
+                values_of.setdefault(reader, {})[number] = node
+        for reader, values in values_of.items():
             found = self._source(values)
             if found is None:
                 found = Source("name", f"read {reader}")
@@ -100,8 +100,8 @@ class Carried(Iterations):
         """Refuse names that have the same value in the iterations that read it, but not before the loop or in other iterations."""
         for number in range(self.first, len(self.names)) if self.has_ways else ():
             if len({self.value(name, number) for name in names} - {None}) > 1:
-                told = " and ".join(f"`{shown_name(name)}`" for name in names[:2])
-                raise self.refusal(f"{told} hold the same tensor where it is read, but not always")
+                both = " and ".join(f"`{shown_name(name)}`" for name in names[:2])
+                raise self.refusal(f"{both} hold the same tensor where it is read, but not always")
 
     def _carry(self, source: Source) -> None:
         """Record the next value of a name in each iteration, and of all names that it depends on."""
@@ -136,8 +136,8 @@ class Carried(Iterations):
         if start is None and (name in self._implied or name.split("[")[0].split(".", 2)[:2] in self._bound):
             raise self.refusal(f"{_format_name(name)} is not a tensor before the loop")
         if start is not None and end is not None and not same_value(start.meta["val"], end.meta["val"]):
-            made, of = (f"{self.state.said(one.meta['val'].sizes)} of {one.meta['val'].dtype}" for one in (end, start))
-            raise self.refusal(f"an iteration changes a carried value from {of} to {made}")
+            after, before = (f"{self.state.said(one.meta['val'].sizes)} of {one.meta['val'].dtype}" for one in (end, start))
+            raise self.refusal(f"an iteration changes a carried value from {before} to {after}")
 
     @property
     def _bound(self) -> list[list[str]]:
@@ -210,8 +210,8 @@ class Carried(Iterations):
     @property
     def outer(self) -> list[Node]:
         """The outer values that an iteration reads and the loop does not carry."""
-        made = (*self.carried.values(), *self.stacked.values())
-        sources = [*self.inputs.values(), *(source for by_shape in made for source in by_shape.values())]
+        by_name = (*self.carried.values(), *self.stacked.values())
+        sources = [*self.inputs.values(), *(source for by_shape in by_name for source in by_shape.values())]
         return list(dict.fromkeys(source.at for source in sources if source.kind == "outer"))
 
 

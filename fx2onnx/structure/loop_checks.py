@@ -95,8 +95,8 @@ def _holds_in_every_turn(
 
 def _normalise_comparison(test: sympy.Basic, known: Mapping[sympy.Symbol, sympy.Expr]) -> sympy.Basic:
     """Return a test with sizes in terms of iterations, and with 0 on one side of each comparison."""
-    told = test.subs(known)
-    return told.replace(lambda part: isinstance(part, sympy.Rel), lambda part: part.func(sympy.expand(part.lhs - part.rhs), 0))
+    expanded = test.subs(known)
+    return expanded.replace(lambda part: isinstance(part, sympy.Rel), lambda part: part.func(sympy.expand(part.lhs - part.rhs), 0))
 
 
 def _size_by_turn(turn: sympy.Symbol, count: sympy.Expr) -> dict[sympy.Symbol, tuple[sympy.Expr, dict[sympy.Symbol, Range]]]:

@@ -30,12 +30,12 @@ CHECKED = 6  # iterations after the kept ones in which Python numbers are compar
 
 
 @register_patch("turns", "builtins.len", reason="the length of a list that a loop fills is that of the example")
-def _length_by(plain: Any, length: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _replace_len(plain: Any, length: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return length
 
 
 @register_patch("turns", "builtins.enumerate", reason="it counts the iterations of a loop in Python numbers")
-def _enumerated_by(plain: Any, enumerated: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_enumerate(plain: Any, enumerated: Callable[..., Any]) -> Callable[..., Any]:
     return enumerated
 
 
@@ -53,7 +53,7 @@ class LoopTracer(Filled):
 
     def __init__(self, moving: DynamicLoops, environment: Any = None, explores: bool = False) -> None:
         self._moving, self._environment, self._explores = moving, environment, explores
-        self._places, self._parted = moving.places, moving.in_parts
+        self._places, self._chunked = moving.places, moving.in_parts
         self._thread = get_ident()
         super().__init__()
         self.shapes: dict[CodeLocation, list[Shape]] = {}  # seen in an exploring run
@@ -84,7 +84,7 @@ class LoopTracer(Filled):
         if place not in self._places:
             return RANGE(*args)
         turns = IterationProxy(self, place, *bounds(*args))
-        if place not in self._parted:
+        if place not in self._chunked:
             return turns
         if not has_at_least(turns.count, 2):
             return range_over_chunks(place, *args)
@@ -135,7 +135,7 @@ class LoopTracer(Filled):
             self._begin(loop)
         if not self._open or self._open[-1] is not loop:
             raise self.refusal("an outer loop continues before its inner loop has ended")
-        self._go_on(loop)
+        self._advance(loop)
         return self._shown_number(loop, turn)
 
     def _shown_number(self, loop: Loop, turn: int) -> Any:
@@ -174,12 +174,12 @@ class LoopTracer(Filled):
             loop.number, loop.symbol = self._symbols[key]
         self._open.append(loop)
 
-    def _go_on(self, loop: Loop) -> None:
+    def _advance(self, loop: Loop) -> None:
         """End an iteration, and begin the next."""
         if loop.turn >= 0:
-            self._close_turn(loop)
+            self._close_iteration(loop)
         loop.turn += 1
-        loop.answers, loop.asked = [], {}
+        loop.answers, loop.tested = [], {}
         if loop.turn < loop.kept_count:
             self._check_position(loop.starts, loop.turn)
             if loop.repeats is None:
@@ -194,7 +194,7 @@ class LoopTracer(Filled):
         elif starts[turn] != self.position:
             raise self.refusal("an iteration runs different operators than the previous one")
 
-    def _close_turn(self, loop: Loop, leaves: bool = False) -> None:
+    def _close_iteration(self, loop: Loop, leaves: bool = False) -> None:
         """Check the shape and the end of an iteration."""
         shape, last = Shape(tuple(loop.answers), leaves), min(loop.turn, loop.kept_count - 1)
         if self._explores:
@@ -213,7 +213,7 @@ class LoopTracer(Filled):
     def over(self, loop: Loop) -> None:
         """End a loop after its last iteration."""
         if loop.turn >= 0:
-            self._close_turn(loop)
+            self._close_iteration(loop)
         loop.turns = loop.turn + 1
         if loop.turns < loop.kept_count and not self._explores and self._moving.iterations is None:
             raise self.refusal(f"a loop has too few iterations ({loop.turns}) to find what they have in common,")
@@ -240,7 +240,7 @@ class LoopTracer(Filled):
                 TraceUnsupported(f"the loop at {loop.line} is left before its last iteration, for example by break or return")
             )
             return
-        self._close_turn(loop, leaves=True)
+        self._close_iteration(loop, leaves=True)
         loop.turns = turns
         self._close_loop(loop)
 
@@ -260,8 +260,8 @@ class LoopTracer(Filled):
             error = DataDependentWhile(f"a `while` has a condition on a value at {line_of(frame)}")
             error.place = place
             raise self._tracer.refuse(error)
-        if ref in loop.asked:
-            return loop.asked[ref], False
+        if ref in loop.tested:
+            return loop.tested[ref], False
         shape = loop.schedule[min(loop.turn, loop.kept_count - 1)]
         if loop.place not in self._moving.shapes:
             unknown = TestInLoop(f"a condition on a value is evaluated in the loop at {loop.line}")
@@ -270,9 +270,9 @@ class LoopTracer(Filled):
         known = LEN(loop.answers) < LEN(shape.answers)
         if not known and not self._explores:
             raise self.refusal("an iteration evaluates other conditions than the previous one")
-        loop.asked[ref] = shape.answers[LEN(loop.answers)] if known else False
-        loop.answers.append(loop.asked[ref])
-        return loop.asked[ref], True
+        loop.tested[ref] = shape.answers[LEN(loop.answers)] if known else False
+        loop.answers.append(loop.tested[ref])
+        return loop.tested[ref], True
 
     def _head(self, place: Any, frame: Any) -> bool:
         """Return the outcome of the condition of a `while`."""
@@ -282,7 +282,7 @@ class LoopTracer(Filled):
             self._begin(loop)
         many = loop.kept_count + 2 if self._moving.iterations is None else self._moving.iterations
         if loop.turn + 1 < many:
-            self._go_on(loop)
+            self._advance(loop)
             return not ends_it(place)
         self.over(loop)
         return ends_it(place)
@@ -309,12 +309,12 @@ class LoopTracer(Filled):
     def take(self, row: OpEvent) -> bool:
         """Record a call, and return whether it is not a repetition of one in earlier iterations."""
         rows = self._tracer.rows
-        row.made = [self._remap_to_third(made) for made in row.made]
+        row.made = [self._remap_memory(result) for result in row.made]
         row.turns = {loop.number: loop.turn for loop in self._open}
         self.position += 1
         if getattr(row.op, "_schema", None) is None or row.op._schema.is_mutable:
             for loop in self._open:
-                loop.asked.clear()
+                loop.tested.clear()
         if self.position > LEN(rows):
             rows.append(row)
             return True
@@ -326,44 +326,44 @@ class LoopTracer(Filled):
             known.later.append((row.turns, row.leaves))
         return False
 
-    def _remap_to_third(self, made: Any) -> Any:
+    def _remap_memory(self, result: Any) -> Any:
         """The result with the memory that it would have in the last kept iteration."""
-        return made._replace(storage=self._memory.get(made.storage, made.storage)) if isinstance(made, TensorMeta) else made
+        return result._replace(storage=self._memory.get(result.storage, result.storage)) if isinstance(result, TensorMeta) else result
 
     def resolve_ref(self, ref: Ref) -> Ref:
         """Return a reference as seen in the last kept iteration, or after the loop."""
         key = self.key_of(ref)
         if key is None:
-            pairs = [(loop, made) for loop, made in reversed(ref.turns) if not self._keys(loop, made, int(ref.key))]
-            loop, made = pairs[0] if pairs else ref.turns[-1]
+            pairs = [(loop, iteration) for loop, iteration in reversed(ref.turns) if not self._keys(loop, iteration, int(ref.key))]
+            loop, iteration = pairs[0] if pairs else ref.turns[-1]
             if loop.turns is None:
-                raise self.refusal(f"iteration {loop.turn + 1} reads a value of iteration {made + 1} instead of the previous one,")
+                raise self.refusal(f"iteration {loop.turn + 1} reads a value of iteration {iteration + 1} instead of the previous one,")
             raise self._tracer.refuse(
-                TraceUnsupported(f"a value made only in iteration {made + 1} of the loop at {loop.line} is read after it")
+                TraceUnsupported(f"a value made only in iteration {iteration + 1} of the loop at {loop.line} is read after it")
             )
         return Ref(ref.kind, key, ref.part)
 
     def key_of(self, ref: Ref) -> Any:
         """Return the number of a call, mapped to the kept iterations; None if there is none."""
         keys: list[Any] = [ref.key]
-        for loop, made in reversed(ref.turns):
-            keys = [other for key in keys for other in self._keys(loop, made, int(key))]
+        for loop, iteration in reversed(ref.turns):
+            keys = [other for key in keys for other in self._keys(loop, iteration, int(key))]
         rows = self._tracer.rows
         known = {leaf for leaf in rows[self.position].leaves if isinstance(leaf, Ref)} if self.position < LEN(rows) else set()
         return next((key for key in keys if Ref(ref.kind, key, ref.part) in known), keys[0] if keys else None)
 
-    def _keys(self, loop: Loop, made: int, key: int) -> list[int]:
+    def _keys(self, loop: Loop, iteration: int, key: int) -> list[int]:
         """The possible numbers of a call of this iteration: unchanged, or with the same distance from the last kept iteration."""
-        is_kept = made < loop.kept_count - 1
-        if loop.turn < loop.kept_count or made == loop.turn or (is_kept and loop.turns is not None):
+        is_kept = iteration < loop.kept_count - 1
+        if loop.turn < loop.kept_count or iteration == loop.turn or (is_kept and loop.turns is not None):
             return [key]
-        target = loop.kept_count - 1 - (loop.turn - made)
-        moved = [key - loop.starts[min(made, loop.kept_count - 1)] + loop.starts[target]] if target >= 0 else []
+        target = loop.kept_count - 1 - (loop.turn - iteration)
+        moved = [key - loop.starts[min(iteration, loop.kept_count - 1)] + loop.starts[target]] if target >= 0 else []
         return [*moved, key] if is_kept else moved
 
 
-def _storage(made: Any) -> int:
-    return made.storage if isinstance(made, TensorMeta) else 0
+def _storage(result: Any) -> int:
+    return result.storage if isinstance(result, TensorMeta) else 0
 
 
 def _like(one: OpEvent, other: OpEvent, numbers_may_differ: bool) -> bool:

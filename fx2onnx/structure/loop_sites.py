@@ -113,12 +113,12 @@ class DynamicLoops:
         runs = tuple(zip((one, other), settings, strict=True))
         ways = found if chunk_sizes else ()
         parts = (
-            place for place in ways if one.steps(place) or any(_has_a_turn_for_each(place, runs, *unit) for unit in chunk_sizes.items())
+            place for place in ways if one.steps(place) or any(_iterates_over_chunks(place, runs, *unit) for unit in chunk_sizes.items())
         )
-        return cls(found, frozenset(parts), _longest(_strides(one, other, settings)))
+        return cls(found, frozenset(parts), _largest(_strides(one, other, settings)))
 
 
-def _has_a_turn_for_each(place: CodeLocation, runs: Sequence[tuple[LoopSites, SizeAssignment]], symbol: sympy.Symbol, unit: int) -> bool:
+def _iterates_over_chunks(place: CodeLocation, runs: Sequence[tuple[LoopSites, SizeAssignment]], symbol: sympy.Symbol, unit: int) -> bool:
     return all(run.counts[place] == {-(-setting[symbol] // unit)} for run, setting in runs)
 
 
@@ -126,25 +126,25 @@ def _strides(one: LoopSites, other: LoopSites, settings: Sequence[SizeAssignment
     for place in one.ranges.keys() & other.ranges.keys():
         (end, step), (other_end, other_step) = one.ranges[place], other.ranges[place]
         if step == other_step > 1:
-            yield from ((symbol, step) for symbol in _that_are([end, other_end], settings))
+            yield from ((symbol, step) for symbol in _symbols_with([end, other_end], settings))
 
 
 def sizes_of_parts(traces: Sequence[Trace], settings: Sequence[SizeAssignment]) -> dict[sympy.Symbol, int]:
     """Return the lengths of chunks into which runs split a dynamic axis (the largest of several), by its size."""
-    cuts = (rows for rows in zip(*(trace.rows for trace in traces), strict=False) if _are_one_cut(rows))
-    return _longest((symbol, int(rows[0].leaves[1])) for rows in cuts for symbol in _that_are([*map(_length, rows)], settings))
+    cuts = (rows for rows in zip(*(trace.rows for trace in traces), strict=False) if _is_same_split(rows))
+    return _largest((symbol, int(rows[0].leaves[1])) for rows in cuts for symbol in _symbols_with([*map(_length, rows)], settings))
 
 
-def _are_one_cut(rows: Sequence[OpEvent]) -> bool:
+def _is_same_split(rows: Sequence[OpEvent]) -> bool:
     return all(row.op is SPLIT and row.leaves == rows[0].leaves for row in rows)
 
 
-def _that_are(lengths: list[int], settings: Sequence[SizeAssignment]) -> Iterator[sympy.Symbol]:
+def _symbols_with(lengths: list[int], settings: Sequence[SizeAssignment]) -> Iterator[sympy.Symbol]:
     """The symbols with these sizes at these settings."""
     return (symbol for symbol in settings[0] if lengths == [setting[symbol] for setting in settings])
 
 
-def _longest(found: Iterable[tuple[sympy.Symbol, int]]) -> dict[sympy.Symbol, int]:
+def _largest(found: Iterable[tuple[sympy.Symbol, int]]) -> dict[sympy.Symbol, int]:
     """The largest of several lengths for a symbol."""
     return dict(sorted(found, key=lambda pair: pair[1]))
 
@@ -155,7 +155,7 @@ def _length(row: OpEvent) -> int:
 
 
 @contextmanager
-def ranges_by(made: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterator[None]:
+def ranges_by(make: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterator[None]:
     """Let calls of `range` outside torch return what `made` returns for the location and arguments."""
 
     thread = get_ident()
@@ -165,7 +165,7 @@ def ranges_by(made: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterato
             frame = sys._getframe(1)
             if is_within_torch(frame.f_code.co_filename) or get_ident() != thread:
                 return RANGE(*args)
-            return made(place_of(frame), *args)
+            return make(place_of(frame), *args)
 
         def __instancecheck__(cls, value: Any) -> bool:
             return isinstance(value, (RANGE, *kinds))
@@ -212,16 +212,16 @@ def range_over_chunks(place: CodeLocation, *args: Any) -> Sequence[Any]:
 
 def has_at_least(turns: Any, number: int) -> bool:
     """Return whether a loop along one axis has at least `number` iterations, with a guard on the size itself."""
-    told = expression(turns)
-    if isinstance(told, int) or len(told.free_symbols) != 1:
+    count = expression(turns)
+    if isinstance(count, int) or len(count.free_symbols) != 1:
         return bool(turns >= number)
-    (symbol,) = told.free_symbols
+    (symbol,) = count.free_symbols
 
     def many(size: int) -> int:
-        return int(told.subs(symbol, size))
+        return int(count.subs(symbol, size))
 
     least = 1 + bisect_left(RANGE(1, MOST), number, key=many)
-    alike = sympy.Or(sympy.And(told >= number, symbol >= least), sympy.And(told < number, symbol < least))
+    alike = sympy.Or(sympy.And(count >= number, symbol >= least), sympy.And(count < number, symbol < least))
     if not is_implied(alike, {symbol: (1, MOST)}):  # a longer axis may have fewer
         return bool(turns >= number)
     environment = turns.node.shape_env

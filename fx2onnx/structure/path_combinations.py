@@ -11,11 +11,11 @@ ALL = 4  # decisions up to which all combinations are tried
 OF_THREE = 24  # decisions up to which all choices of three are covered; with more, all choices of two
 SEED = 20
 
-OpEvent: TypeAlias = "tuple[bool, ...]"
-Choice: TypeAlias = "tuple[tuple[int, ...], OpEvent]"  # of some decisions
+Combination: TypeAlias = "tuple[bool, ...]"
+Choice: TypeAlias = "tuple[tuple[int, ...], Combination]"  # of some decisions
 
 
-def covering(needs: Sequence[Mapping[int, bool]], rounds: int = 0) -> Iterator[OpEvent]:
+def covering(needs: Sequence[Mapping[int, bool]], rounds: int = 0) -> Iterator[Combination]:
     """Yield combinations that cover each choice of any three decisions, or of two.
 
     Args:
@@ -50,7 +50,7 @@ def _add_needs(choice: Choice, needs: Sequence[Mapping[int, bool]]) -> dict[int,
     return wanted
 
 
-def _row(number: int, strength: int, left: Mapping[Choice, Mapping[int, bool]], drawn: random.Random) -> OpEvent:
+def _row(number: int, strength: int, left: Mapping[Choice, Mapping[int, bool]], drawn: random.Random) -> Combination:
     """A combination that covers many of the remaining choices, found greedily."""
     row = dict(left[drawn.choice([*left])])
     others = [place for place in range(number) if place not in row]

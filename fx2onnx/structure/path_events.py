@@ -129,12 +129,12 @@ class PathEvents:
         for found, holds in self.path.sizes:
             if found.test == test.test:
                 return holds
-        asked = evaluate_at(test.test, dict(self.axes.fixed))
-        if asked in (sympy.true, sympy.false):
-            return bool(asked == sympy.true)
-        if not asked.free_symbols <= set(self.axes.ranges):
+        outcome = evaluate_at(test.test, dict(self.axes.fixed))
+        if outcome in (sympy.true, sympy.false):
+            return bool(outcome == sympy.true)
+        if not outcome.free_symbols <= set(self.axes.ranges):
             return None
-        holding = [side for side in (True, False) if is_implied(_orient_test(asked, side), self.axes.ranges, self.axes.conditions)]
+        holding = [side for side in (True, False) if is_implied(_orient_test(outcome, side), self.axes.ranges, self.axes.conditions)]
         return holding[0] if holding else None
 
 

@@ -159,12 +159,12 @@ class Insertion:
             return None
         holds = self._tree.lines[path].side_of(test)
         assert holds is not None
-        kept = {*passing} - others
-        if not kept:
+        remaining = {*passing} - others
+        if not remaining:
             return Fork(None, test, {holds: new, not holds: old})
-        inner: Block = self._tree.restrict(old, kept)
+        inner: Block = self._tree.restrict(old, remaining)
         if not old:  # there is no item at which the path could leave
-            fork = self._fork_by_size(path, kept, inner, new)
+            fork = self._fork_by_size(path, remaining, inner, new)
             if fork is None:
                 return None
             inner = [fork]
@@ -229,8 +229,8 @@ class Walk:
     def _takes(self, call: Call, at: int, use: Use) -> bool:
         """Whether this tensor is the argument on some other path."""
         uses = [self._tree.lines[path].events[number].leaves[at] for path, number in call.events.items()]
-        made = [self._find_definition(path, other) for path, other in zip(call.events, uses, strict=True)]
-        return self._find_definition(self._path, use) in made
+        definitions = [self._find_definition(path, other) for path, other in zip(call.events, uses, strict=True)]
+        return self._find_definition(self._path, use) in definitions
 
     def _find_definition(self, path: int, use: Use) -> object:
         return (self._where[path, use.source] if isinstance(use.source, int) else use.source), use.part
@@ -336,7 +336,7 @@ class Join:
 
     def _is_phi(self, uses: dict[int, Use]) -> bool:
         """Whether the paths use different tensors."""
-        made = {
+        definitions = {
             (self._where.get((path, use.source)) if isinstance(use.source, int) else use.source, use.part) for path, use in uses.items()
         }
-        return len(made) > 1
+        return len(definitions) > 1

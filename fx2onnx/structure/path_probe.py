@@ -66,14 +66,14 @@ class Written:
         self._graph.output(tuple(self._node(leaf) if isinstance(leaf, Ref) else leaf for leaf in self._trace.returned))
         program = self._like.program
         assert self._trace.spec is not None
-        made = replace(
+        traced = replace(
             program,
             graph_module=_LazyGraphModule(nn.Module(), self._graph),
             graph_signature=ExportGraphSignature(self._specs, program.graph_signature.output_specs),
             constants={**program.constants, **{f"lifted_tensor_{n}": value for n, value in enumerate(self._trace.constants)}},
             call_spec=CallSpec(program.call_spec.in_spec, self._trace.spec),
         )
-        return Path(answers, made, (), None, axes, is_probe=True)
+        return Path(answers, traced, (), None, axes, is_probe=True)
 
     def _place(self, ref: Ref, spec: InputSpec, value: Any) -> None:
         node = self._graph.placeholder(spec.arg.name)

@@ -100,11 +100,11 @@ def _check_number(found: Sequence[Path], further: int) -> None:
 
 def refusal_of_paths(found: Sequence[Path], further: int) -> TooManyPaths:
     """Return the error for too many paths, with the tests of the longest one."""
-    max_traced_size = max(found, key=lambda path: len(path.answers))
-    lines = Counter(_lines(max_traced_size))
+    longest = max(found, key=lambda path: len(path.answers))
+    lines = Counter(_lines(longest))
     loop = f". {LOOP}" if max(lines.values()) >= OFTEN else ""
     return TooManyPaths(
-        f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_format_lines(max_traced_size)}{loop}"
+        f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_format_lines(longest)}{loop}"
     )
 
 

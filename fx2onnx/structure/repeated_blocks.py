@@ -26,7 +26,7 @@ class Call:
     module: nn.Module
     parts: list[nn.Module]
     leaves: list[Any]
-    seen: list[Any]
+    inputs: list[Any]
     spec: pytree.TreeSpec
     modes: tuple[bool, bool, bool]
     begin: int
@@ -69,13 +69,13 @@ class BlockCopy:
             return Ref("row", int(ref.key) - self._first.begin + self._call.begin, ref.part)
         return self._refs.get(ref, ref)
 
-    def _remap_memory(self, made: Any) -> Any:
+    def _remap_memory(self, result: Any) -> Any:
         """Assign ids of unshared memory to tensors that are not recorded."""
-        if not isinstance(made, TensorMeta) or made.storage in self._constants:
-            return made
-        if made.storage not in self._memory:
-            self._memory[made.storage] = self._tracer.unseen_memory()
-        return made._replace(storage=self._memory[made.storage])
+        if not isinstance(result, TensorMeta) or result.storage in self._constants:
+            return result
+        if result.storage not in self._memory:
+            self._memory[result.storage] = self._tracer.unseen_memory()
+        return result._replace(storage=self._memory[result.storage])
 
     def rows(self) -> list[OpEvent]:
         """Return the events of the repeated block."""
@@ -112,15 +112,15 @@ class BlockCopy:
 
     def _replace_constants(self, rows: Sequence[OpEvent]) -> bool:
         """Replace the constants of the repeated block by those of the first; False if one differs."""
-        made = [Ref("constant", number) for number in range(self._call.constants, len(self._tracer.constants))]
-        if not set(made) <= set(self._same_constants):
+        refs = [Ref("constant", number) for number in range(self._call.constants, len(self._tracer.constants))]
+        if not set(refs) <= set(self._same_constants):
             return False
-        for ref in made:
+        for ref in refs:
             self._tracer.gave(self._tracer.constants[int(ref.key)], self._same_constants[ref])
             self._tracer.formulas.pop(int(ref.key), None)
         del self._tracer.constants[self._call.constants :]
         for row in rows:
-            row.leaves = [self._same_constants.get(leaf, leaf) if leaf in made else leaf for leaf in row.leaves]
+            row.leaves = [self._same_constants.get(leaf, leaf) if leaf in refs else leaf for leaf in row.leaves]
         return True
 
     def _agree(self, row: OpEvent, other: OpEvent) -> bool:

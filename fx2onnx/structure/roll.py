@@ -103,18 +103,18 @@ class LoopRoller(Carried):
         if any(value.memory in mutated_captures for node in starts for value in _values(node)):
             raise self.refusal("an iteration writes into memory that a loop-carried value starts from")
         outside = {value.memory for node in self.outer for value in _values(node)}
-        made = {value.memory for one in self.iterations for node in one.results() for value in _values(node)} - outside
+        created = {value.memory for one in self.iterations for node in one.results() for value in _values(node)} - outside
         for shape, one in self.templates.items():
             leaving = {by_shape[shape].at for by_shape in self.carried.values() if shape in by_shape and by_shape[shape].kind == "own"}
             leaving |= {by_shape[shape].at for by_shape in self.stacked.values() if by_shape[shape].kind == "own"}
             values = [value for node in one.results() if one.key(node) in leaving for value in _values(node)]
             if any(value.memory in mutated_captures for value in values):
                 raise self.refusal("an iteration keeps a view of memory that it writes into")
-            made |= {value.memory for value in values}
+            created |= {value.memory for value in values}
         inside = {node for one in self.iterations for node in one.nodes}
         after = [node for node in self.graph.nodes if node not in inside and node.meta.get("at", -1) >= self.loop.end]
         for node in after:
-            if any(changed.meta["val"].memory in made for changed in _find_changed(node)):
+            if any(changed.meta["val"].memory in created for changed in _find_changed(node)):
                 raise self.refusal(
                     f"memory of a value from the loop is written into after it, at {line_in(node.meta.get('stack_trace', ''))}"
                 )
@@ -131,11 +131,11 @@ class LoopRoller(Carried):
             count = None if self.loop.size is None else expression(self.loop.size) - self.first
             truth = self._truth(self.iterations[0].nodes[0]) if self.loop.is_while else True if self.loop.may_end_early else None
             call = self.graph.call_function(turns, (module, count, self.first, carried, tuple(body.extra), truth))
-        made = [fresh(node.meta["val"]) for node in carried]
+        carried_values = [fresh(node.meta["val"]) for node in carried]
         rows = [
             fresh(self._node_at(by_shape[self.shapes[self._stay]], self._stay).meta["val"], count) for by_shape in self.stacked.values()
         ]
-        call.meta.update(self.last.nodes[-1].meta, val=[*made, *rows])
+        call.meta.update(self.last.nodes[-1].meta, val=[*carried_values, *rows])
         return call
 
     def _behind(self) -> Node:
@@ -154,18 +154,18 @@ class LoopRoller(Carried):
 
     def append_not(self, graph: torch.fx.Graph, tested: Node) -> Node:
         """Write the negation of a tensor."""
-        made = graph.call_function(aten.logical_not.default, (tested,))
-        made.meta.update(tested.meta, val=fresh(tested.meta["val"]))
-        return made
+        node = graph.call_function(aten.logical_not.default, (tested,))
+        node.meta.update(tested.meta, val=fresh(tested.meta["val"]))
+        return node
 
     def _nothing(self, name: str) -> Node:
         """A dummy for a variable that does not exist before the loop; eager would raise an error on reading it."""
         value = next(node for number in range(self.first + 1, len(self.names)) if (node := self.value(name, number)) is not None).meta[
             "val"
         ]
-        made = self.graph.call_function(aten.zeros.default, (list(value.sizes),), {"dtype": value.dtype})
-        made.meta.update(self.iterations[0].nodes[0].meta, val=fresh(value))
-        return made
+        dummy = self.graph.call_function(aten.zeros.default, (list(value.sizes),), {"dtype": value.dtype})
+        dummy.meta.update(self.iterations[0].nodes[0].meta, val=fresh(value))
+        return dummy
 
     def _replace(self, call: Node) -> None:
         """Let all later nodes read the call, and remove the iterations."""

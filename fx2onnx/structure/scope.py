@@ -33,8 +33,8 @@ class SubgraphKey:
 def _calls(module: nn.Module) -> list[Any]:
     """The contents of each node, and of the graphs inside."""
     assert isinstance(module, torch.fx.GraphModule)
-    told = [(node.op, node.name, node.target, str(node.args), str(node.kwargs), _describe_outputs(node)) for node in module.graph.nodes]
-    return [*told, *(_calls(part) for part in module.children())]
+    contents = [(node.op, node.name, node.target, str(node.args), str(node.kwargs), _describe_outputs(node)) for node in module.graph.nodes]
+    return [*contents, *(_calls(part) for part in module.children())]
 
 
 def _describe_outputs(node: Node) -> list[Any]:
@@ -72,15 +72,15 @@ class Scope:
             return self.graph.get_attr(name)
         return self.here(leaf) if isinstance(leaf, Node) else leaf
 
-    def part(self, whole: Node, key: Any, made: Node, value: Any) -> Node:
+    def part(self, whole: Node, key: Any, like: Node, value: Any) -> Node:
         """Return one of several results, extracted where they are computed."""
         if whole.graph is not self.graph:
             assert self.around is not None
-            return self.around.part(whole, key, made, value)
+            return self.around.part(whole, key, like, value)
         if (whole, key) not in self._parts:
             with self.graph.inserting_after(whole):
                 part = self.graph.call_function(operator.getitem, (whole, key))
-            part.meta.update(made.meta, val=value)
+            part.meta.update(like.meta, val=value)
             self._parts[whole, key] = part
         return self._parts[whole, key]
 

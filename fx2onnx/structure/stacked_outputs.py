@@ -84,13 +84,13 @@ class Turn:
             yield from (user for user in node.users if user.target is operator.getitem and user.args[0] is node)
 
 
-def part_at(graph: torch.fx.Graph, key: Key, made: dict[Key, Node]) -> Node:
+def part_at(graph: torch.fx.Graph, key: Key, results: dict[Key, Node]) -> Node:
     """Return the result at a position, extracted from several results if necessary."""
-    if key not in made:
-        whole = made[key[0], None]
-        made[key] = graph.call_function(operator.getitem, (whole, key[1]))
-        made[key].meta.update(whole.meta, val=whole.meta["val"][key[1]])
-    return made[key]
+    if key not in results:
+        whole = results[key[0], None]
+        results[key] = graph.call_function(operator.getitem, (whole, key[1]))
+        results[key].meta.update(whole.meta, val=whole.meta["val"][key[1]])
+    return results[key]
 
 
 class Inserted:

@@ -9,7 +9,7 @@ from .path_events import Use
 from .path_tree import Block, Call, Fork, Tree
 from .phi import Phi, Phis, Value
 
-AliasConsistency: TypeAlias = "int | Phi"  # in the program: that of a path, unless a fork returns a copy
+Memory: TypeAlias = "int | Phi"  # in the program: that of a path, unless a fork returns a copy
 
 
 def first_stale(tree: Tree, phis: Phis) -> tuple[Fork, Call | None] | None:
@@ -40,9 +40,9 @@ class Replayed:
     def __init__(self, tree: Tree, phis: Phis, path: int) -> None:
         self._tree, self._phis, self._path, self._line = tree, phis, path, tree.lines[path]
         self._eager: Counter[int] = Counter()  # the number of writes into each memory
-        self._known: dict[tuple[AliasConsistency, int], int] = {}  # how many of those the program's memory contains
+        self._known: dict[tuple[Memory, int], int] = {}  # how many of those the program's memory contains
         self._writers: dict[int | None, Call] = {}  # the last writer of each memory
-        self._forks: dict[AliasConsistency, Fork] = {}  # the last fork that wrote into a memory, or created it
+        self._forks: dict[Memory, Fork] = {}  # the last fork that wrote into a memory, or created it
 
     def replay(self) -> None:
         """Replay the path.
@@ -68,9 +68,9 @@ class Replayed:
                 self._check(end, self._writers.get(self._eager_memory(end)))
             self._leave(item, before)
 
-    def _leave(self, fork: Fork, before: dict[tuple[AliasConsistency, int], int]) -> None:
+    def _leave(self, fork: Fork, before: dict[tuple[Memory, int], int]) -> None:
         """Set the outputs of a fork to the state at the end of its arm, and all other memory to the state before the fork."""
-        copies: dict[tuple[AliasConsistency, int], int] = {}
+        copies: dict[tuple[Memory, int], int] = {}
         for number in range(len(fork.phis)):
             phi = Phi(fork, number)
             eager = self._eager_memory(phi)
@@ -104,13 +104,13 @@ class Replayed:
         raise Stale(self._forks[own] if own in self._forks else forks[-1], call)
 
     def _eager_memory(self, value: Value) -> int | None:
-        made = self._phis.on(value, self._path)
-        if made is None:
+        definition = self._phis.on(value, self._path)
+        if definition is None:
             return None
-        source = made.by.events.get(self._path) if isinstance(made.by, Call) else made.by
-        return None if source is None else self._line.memory(Use(source, made.part))
+        source = definition.by.events.get(self._path) if isinstance(definition.by, Call) else definition.by
+        return None if source is None else self._line.memory(Use(source, definition.part))
 
-    def _memory(self, value: Value) -> AliasConsistency:
+    def _memory(self, value: Value) -> Memory:
         """The memory of a tensor in the program: that of the tensor of which it is a view, or of a copy."""
         if isinstance(value, Phi):
             return value

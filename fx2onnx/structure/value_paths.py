@@ -107,7 +107,7 @@ class Exploration:
         found = self._alive(flipped, line.path)
         test.is_closed = found is None
         if found is not None and not self._insert(found):
-            raise NotJoined("a test of a value has one side only")
+            raise NotJoined("only one outcome of a test of a value makes calls of its own")
 
     def _alive(self, given: tuple[bool, ...], like: Path | None = None) -> Path | None:
         """Return a path with these first outcomes that does not raise, aligned with another path; None if all of them raise."""
@@ -156,7 +156,7 @@ class Exploration:
             if not sum([self._adds(phis, dict(zip(forks, row, strict=True))) for row in covering(needs, number)]):
                 return self._resolve_phis()
         if len(forks) > ALL:
-            raise NotJoined("combinations of answers tell more each time")
+            raise NotJoined("each round of combinations yields new results")
         return self._resolve_phis()
 
     def _resolve_phis(self) -> Phis:
@@ -173,7 +173,7 @@ class Exploration:
                 break
         if not phis.missing:
             return phis
-        raise NotJoined("the answers to tests do not tell where a tensor comes from")
+        raise NotJoined("the outcomes of tests do not determine where a tensor comes from")
 
     def _other_way(self, fork: Fork, path: int) -> dict[Fork, bool]:
         """The decisions of a path with one flipped."""
@@ -204,7 +204,7 @@ class Exploration:
         ):
             path = self._run_with_answers(answers)
         if path.exception is not None or path.answers != answers or self._insert(path):
-            raise NotJoined("a combination of answers leads to other calls")
+            raise NotJoined("a combination of outcomes leads to other calls")
         return not self._is_as_known(phis, len(self._paths) - 1)
 
     def _answers(self, decisions: dict[Fork, bool], block: Block) -> tuple[bool, ...]:
@@ -226,7 +226,7 @@ class Exploration:
         line = self._tree.lines[path]
         first = self._tree.lines[0]
         if not all(isinstance(one, Use) or alike(one, other) for one, other in zip(first.outputs, line.outputs, strict=False)):
-            raise NotJoined("a combination of answers returns another constant")
+            raise NotJoined("a combination of outcomes returns another constant")
         where = self._tree.where()
         for number, event in enumerate(line.events):
             values = phis.leaves.get(where[path, number], {})

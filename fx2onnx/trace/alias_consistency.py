@@ -13,7 +13,7 @@ from .refusal import ConstantDependsOnSize, NoFallback, TraceUnsupported
 from .source_location import line_in
 from .tracer import Tracer
 
-GIVE_SIZES = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)  # their numbers are known as expressions
+SIZE_READS = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)  # their numbers are known as expressions
 
 
 class AliasConsistency:
@@ -47,13 +47,13 @@ class AliasConsistency:
         self._note_results(number, row, others)
 
     def _note_results(self, number: int, row: OpEvent, others: Sequence[OpEvent]) -> None:
-        for part, made in enumerate(zip(row.made, *(other.made for other in others), strict=True)):
-            if isinstance(made[0], TensorMeta):
-                self._note(Ref("row", number, part), made)
+        for part, results in enumerate(zip(row.made, *(other.made for other in others), strict=True)):
+            if isinstance(results[0], TensorMeta):
+                self._note(Ref("row", number, part), results)
 
-    def _note(self, ref: Ref, made: Sequence[TensorMeta]) -> None:
-        first = [known.setdefault(one.storage, ref) for known, one in zip(self._first, made, strict=True)]
-        self._of[ref] = made[0].storage
+    def _note(self, ref: Ref, results: Sequence[TensorMeta]) -> None:
+        first = [known.setdefault(one.storage, ref) for known, one in zip(self._first, results, strict=True)]
+        self._of[ref] = results[0].storage
         if any(other != first[0] for other in first):
             self._unsure.update(self._of[one] for one in first)
 
@@ -79,7 +79,7 @@ def check_no_number(row: OpEvent, result: Any) -> None:
     Raises:
         TraceUnsupported: If the result is a number.
     """
-    if isinstance(result, (bool, int, float)) and row.op is not BRANCH and row.op not in GIVE_SIZES:
+    if isinstance(result, (bool, int, float)) and row.op is not BRANCH and row.op not in SIZE_READS:
         raise TraceUnsupported(f"{row.op} returns a Python number at {line_in(row.line)}, which is not supported")
 
 

@@ -17,7 +17,7 @@ from ..guards.dims import is_hint
 from .refusal import TraceUnsupported
 
 PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, slice, range, Enum, nn.Module)
-TAKEN = (torch.Tensor, Number, str, type(None), *PLAIN)  # other objects may contain tensors, which would become constants
+SUPPORTED = (torch.Tensor, Number, str, type(None), *PLAIN)  # other objects may contain tensors, which would become constants
 
 
 def check_arguments(leaves: Sequence[Any], numbers: Sequence[str], dynamic_shapes: Any) -> None:
@@ -36,12 +36,12 @@ def check_arguments(leaves: Sequence[Any], numbers: Sequence[str], dynamic_shape
         raise TraceUnsupported("Dim.AUTO is supported only by torch.export, which decides what axes are dynamic")
     if odd := [leaf.layout for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided]:
         raise TraceUnsupported(f"an argument is a tensor of layout {odd[0]}; only strided tensors are supported")
-    if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_taken(leaf)]:
+    if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_supported(leaf)]:
         raise TraceUnsupported(f"an argument is a {unknown[0]}, which is not registered as a pytree")
 
 
-def _is_taken(leaf: Any) -> bool:
+def _is_supported(leaf: Any) -> bool:
     """Whether a leaf is a tensor, or certainly contains none."""
     parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) and not isinstance(leaf, type) else []
-    settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, TAKEN) for part in parts)
-    return isinstance(leaf, TAKEN) or settings
+    settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, SUPPORTED) for part in parts)
+    return isinstance(leaf, SUPPORTED) or settings

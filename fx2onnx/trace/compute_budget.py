@@ -110,8 +110,8 @@ class ComputeBudget:
         """Return a tensor of this shape without values, with its axes in memory in the order of `like`."""
         strides = like.stride()
         order = sorted(range(like.dim()), key=lambda axis: (-strides[axis], axis))
-        made = torch.empty_permuted(shape, order, dtype=like.dtype, device="meta")
-        return FakeTensor(self._mode, made, like.device)
+        meta = torch.empty_permuted(shape, order, dtype=like.dtype, device="meta")
+        return FakeTensor(self._mode, meta, like.device)
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -139,8 +139,8 @@ class ComputeBudget:
         return result
 
     def _empty(self, like: torch.Tensor) -> FakeTensor:
-        made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)
-        return FakeTensor(self._mode, made, like.device)
+        meta = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)
+        return FakeTensor(self._mode, meta, like.device)
 
     def call_fake(self, func: Any, leaves: list[Any], spec: Spec) -> Any:
         """Call an operator on tensors without values."""

@@ -27,7 +27,7 @@ class Whiles:
 
     def __init__(self, places: frozenset[CodeLocation] = frozenset()) -> None:
         self._places = places
-        self._asked: set[CodeLocation] = set()
+        self._visited: set[CodeLocation] = set()
 
     def look(self, tracer: Any, tensor: torch.Tensor, ref: Ref, frame: FrameType | None) -> None:
         """Record a test.
@@ -39,11 +39,11 @@ class Whiles:
         if place is None or place in self._places:
             return
         is_fixed = tracer.loops is None and tracer.constness.depends_on_sizes(tensor, ref) is not None
-        if place in self._asked and is_while(place) and not is_fixed:
+        if place in self._visited and is_while(place) and not is_fixed:
             error = DataDependentWhile(f"a `while` has a condition on a value at {line_of(frame)}")
             error.place = place
             raise tracer.refuse(error)
-        self._asked.add(place)
+        self._visited.add(place)
 
 
 @cache

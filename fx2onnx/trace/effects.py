@@ -24,7 +24,7 @@ COUNTING = {  # data-dependent output sizes, without a tag in torch
 }
 RAGGED = {aten._pack_padded_sequence.default}  # their results have no fixed layout
 UNCHECKED = {aten.lu_unpack.default}  # their kernels write out of bounds if the sizes do not match, as may happen at another size
-GIVES_WHAT_IT_TAKES = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
+DROPOUTS = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
 TRAINING = 5  # the position of `training` in the arguments of batch norm, and of `use_input_stats` in those of instance norm
 RESIZING = (
     *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
@@ -70,7 +70,7 @@ def replace_lift_fresh(func: Any) -> Any:
 
 def is_identity(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
     """Return whether a call returns its argument, as a dropout does in evaluation mode, where torch's tracing makes a copy."""
-    return func in GIVES_WHAT_IT_TAKES and len(args) == 3 and (not args[2] or args[1] == 0)
+    return func in DROPOUTS and len(args) == 3 and (not args[2] or args[1] == 0)
 
 
 def has_dynamic_output_shape(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:

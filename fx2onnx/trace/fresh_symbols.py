@@ -65,9 +65,9 @@ class FreshSymbols:
         """Return the range of a symbol."""
         return (0 if symbol.is_nonnegative else -MOST), MOST
 
-    def among(self, told: Any) -> set[sympy.Symbol]:
+    def among(self, expression: Any) -> set[sympy.Symbol]:
         """Return the data-dependent symbols of an expression."""
-        return {symbol for symbol in told.free_symbols if symbol in self.origins} if isinstance(told, sympy.Basic) else set()
+        return {symbol for symbol in expression.free_symbols if symbol in self.origins} if isinstance(expression, sympy.Basic) else set()
 
     def satisfies(self, test: sympy.Basic, found: Trace, setting: Mapping[sympy.Symbol, int]) -> bool:
         """Return whether a test holds in a run. It counts as true if the run did not reach one of its symbols."""
@@ -85,10 +85,10 @@ class FreshSymbols:
         rows = found.rows
         if origin.call >= len(rows) or rows[origin.call].op is not origin.op or answers_before(rows, origin.call) != origin.answers:
             return None
-        made = rows[origin.call].made[origin.part]
+        result = rows[origin.call].made[origin.part]
         if origin.axis is None:
-            return made if isinstance(made, int) else None
-        return made.shape[origin.axis] if isinstance(made, TensorMeta) and origin.axis < len(made.shape) else None
+            return result if isinstance(result, int) else None
+        return result.shape[origin.axis] if isinstance(result, TensorMeta) and origin.axis < len(result.shape) else None
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ def explain_gradients(model: nn.Module) -> Iterator[list[str]]:
 @register_patch(
     "gradients", "torch.autograd._engine_run_backward", reason="backward() would add to the gradients of the parameters of the model"
 )
-def _noting(engine: Callable[..., Any], lines: list[str], has_gradients: bool) -> Callable[..., Any]:
-    def noted(*args: Any, accumulate_grad: bool, **kwargs: Any) -> Any:
+def _recording(engine: Callable[..., Any], lines: list[str], has_gradients: bool) -> Callable[..., Any]:
+    def recorded(*args: Any, accumulate_grad: bool, **kwargs: Any) -> Any:
         lines.append(line_among(reversed(traceback.extract_stack())))
         if accumulate_grad and has_gradients and not args[INPUTS]:
             raise CaptureError(
@@ -42,4 +42,4 @@ def _noting(engine: Callable[..., Any], lines: list[str], has_gradients: bool) -
             )
         return engine(*args, accumulate_grad=accumulate_grad, **kwargs)
 
-    return noted
+    return recorded

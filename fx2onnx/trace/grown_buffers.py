@@ -19,7 +19,7 @@ ALLOW_GROWN_BUFFERS: ContextVar[dict[str, torch.Tensor] | None] = ContextVar("lo
 
 @contextmanager
 def allow_grown_buffers(model: nn.Module, call: Arguments) -> Iterator[None]:
-    """Let runs replace a buffer by a longer one that begins with it, and finally check that this does not change the next call.
+    """Let runs replace a buffer by a longer one that begins with it, and check on exit that this does not change the next call.
 
     Raises:
         TraceUnsupported: If it does.

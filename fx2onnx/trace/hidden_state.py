@@ -63,24 +63,24 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
 
 @contextmanager
 def restore_module_state(module: nn.Module) -> Iterator[None]:
-    """Finally restore what a call of a module changes: attributes and their contents, buffers, parameters and hooks."""
-    kept, children = _collect_attributes(module), list(module.modules())
-    contents = list(_contents([value for held in kept.values() for value in held.values()], DEEP - 1, set()))
+    """Restore on exit what a call of a module changes: attributes and their contents, buffers, parameters and hooks."""
+    saved, children = _collect_attributes(module), list(module.modules())
+    contents = list(_contents([value for values in saved.values() for value in values.values()], DEEP - 1, set()))
     tables: list[dict[Any, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
     tables += [getattr(child, name) for child in children for name in HOOKS]
     registered = [(table, dict(table)) for table in tables]
-    told = [(child, _snapshot_hooks(child)) for child in children]
+    own_hooks = [(child, _snapshot_hooks(child)) for child in children]
     try:
         yield
     finally:
-        for child, held in told:
-            for name in _snapshot_hooks(child).keys() - held.keys():
+        for child, values in own_hooks:
+            for name in _snapshot_hooks(child).keys() - values.keys():
                 vars(child).pop(name)
-            vars(child).update(held)
-        _put_back(module, kept, contents)
-        for table, held in registered:
+            vars(child).update(values)
+        _put_back(module, saved, contents)
+        for table, values in registered:
             table.clear()
-            table.update(held)
+            table.update(values)
 
 
 def _snapshot_hooks(module: nn.Module) -> dict[str, Any]:
@@ -120,13 +120,13 @@ def attribute_values(module: nn.Module) -> Values:
     Of buffers it contains only the names, because their values are checked elsewhere, and of parameters the identity.
     """
     known: dict[int, Any] = {}
-    told: Values = {}
+    values: Values = {}
     for path, child in module.named_modules():
-        told.update({(path, name): None for name, buffer in child._buffers.items() if buffer is not None})
-        told.update({(path, name): Same(parameter) for name, parameter in child._parameters.items() if parameter is not None})
-        told.update({(path, name): _snapshot(value, known, DEEP) for name, value in attributes(child).items()})
-        told.update({(path, name): tuple(getattr(child, name)) for name in HOOKS})
-    return told
+        values.update({(path, name): None for name, buffer in child._buffers.items() if buffer is not None})
+        values.update({(path, name): Same(parameter) for name, parameter in child._parameters.items() if parameter is not None})
+        values.update({(path, name): _snapshot(value, known, DEEP) for name, value in attributes(child).items()})
+        values.update({(path, name): tuple(getattr(child, name)) for name in HOOKS})
+    return values
 
 
 def _snapshot(value: Any, known: dict[int, Any], deep: int) -> Any:
@@ -143,8 +143,8 @@ def _snapshot(value: Any, known: dict[int, Any], deep: int) -> Any:
 def _inside(value: Any, known: dict[int, Any], deep: int) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_snapshot(item, known, deep) for item in value)
-    held = value if isinstance(value, Mapping) else getattr(value, "__dict__", None)
-    return Same(value) if held is None else tuple((str(key), _snapshot(item, known, deep)) for key, item in held.items())
+    contents = value if isinstance(value, Mapping) else getattr(value, "__dict__", None)
+    return Same(value) if contents is None else tuple((str(key), _snapshot(item, known, deep)) for key, item in contents.items())
 
 
 def _find_changes(before: Values, after: Values) -> dict[Key, None]:
@@ -155,17 +155,17 @@ def _collect_attributes(module: nn.Module) -> dict[str, dict[str, Any]]:
     return {path: dict(attributes(child)) for path, child in module.named_modules()}
 
 
-def _contents(values: Iterable[Any], deep: int, seen: set[int]) -> Iterator[tuple[Any, Any]]:
+def _contents(values: Iterable[Any], deep: int, visited: set[int]) -> Iterator[tuple[Any, Any]]:
     """Yield each list, dictionary and object's `__dict__` among these values, with a copy."""
     for value in values:
-        held = value if type(value) in (list, dict) else vars(value) if _is_plain(value) else None
-        if held is None or id(value) in seen:
+        contents = value if type(value) in (list, dict) else vars(value) if _is_plain(value) else None
+        if contents is None or id(value) in visited:
             continue
-        seen.add(id(value))
-        yield held, copy.copy(held)
+        visited.add(id(value))
+        yield contents, copy.copy(contents)
         if deep:
-            inside = held.values() if isinstance(held, dict) else held
-            yield from _contents([item for item in inside if not isinstance(item, SIMPLE)], deep - 1, seen)
+            inside = contents.values() if isinstance(contents, dict) else contents
+            yield from _contents([item for item in inside if not isinstance(item, SIMPLE)], deep - 1, visited)
 
 
 def _is_plain(value: Any) -> bool:
@@ -173,21 +173,21 @@ def _is_plain(value: Any) -> bool:
     return hasattr(value, "__dict__") and not callable(value) and not isinstance(value, (*WHOLE, nn.Module, ModuleType))
 
 
-def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]], contents: Iterable[tuple[Any, Any]]) -> None:
+def _put_back(module: nn.Module, saved: dict[str, dict[str, Any]], contents: Iterable[tuple[Any, Any]]) -> None:
     """Remove what a call or torch.export added, including values of the trace, and restore the previous attributes."""
     for path, child in module.named_modules():
-        for name in attributes(child).keys() - kept.get(path, {}).keys():
+        for name in attributes(child).keys() - saved.get(path, {}).keys():
             vars(child).pop(name)
-        for name, value in kept.get(path, {}).items():
+        for name, value in saved.get(path, {}).items():
             if vars(child).get(name) is not value:
                 vars(child)[name] = value
     for value, content in contents:
-        if not _holds_the_same(value, content):
+        if not _has_same_contents(value, content):
             value.clear()
             value.extend(content) if isinstance(value, list) else value.update(content)
 
 
-def _holds_the_same(value: Any, content: Any) -> bool:
+def _has_same_contents(value: Any, content: Any) -> bool:
     mine, yours = ([*held, *held.values()] if isinstance(held, dict) else held for held in (value, content))
     return len(mine) == len(yours) and all(a is b for a, b in zip(mine, yours, strict=True))
 
@@ -254,16 +254,16 @@ def _copy_module(module: nn.Module) -> nn.Module:
 
 def _call_module(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> Any:
     """Return the result of a call, and restore the buffers, which are checked elsewhere."""
-    held = {child: dict(child._buffers) for child in module.modules()}
+    saved = {child: dict(child._buffers) for child in module.modules()}
     args, kwargs = pytree.tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else copy.deepcopy(leaf), call)
-    with torch.no_grad(), torch.random.fork_rng(devices=()), _lines_noted(module, changed, lines):
+    with torch.no_grad(), torch.random.fork_rng(devices=()), _record_lines(module, changed, lines):
         torch.default_generator.manual_seed(0)
-        for child, buffers in held.items():
+        for child, buffers in saved.items():
             child._buffers.update({name: copied_whole(buffer) for name, buffer in buffers.items()})
         try:
             return module(*args, **kwargs)
         finally:
-            for child, buffers in held.items():
+            for child, buffers in saved.items():
                 child._buffers.update(buffers)
 
 
@@ -276,12 +276,12 @@ def _extent(module: nn.Module, changed: list[Key]) -> Any:
 def _kind(leaf: Any) -> Any:
     if isinstance(leaf, torch.Tensor):
         return leaf.shape, leaf.dtype
-    return leaf if isinstance(leaf, NUMBERS) else _told_by_content(leaf)
+    return leaf if isinstance(leaf, NUMBERS) else _describe_members(leaf)
 
 
-def _told_by_content(leaf: Any) -> Any:
-    held = getattr(leaf, "__dict__", {})
-    return type(leaf), tuple((key, value) for key, value in held.items() if isinstance(value, NUMBERS))
+def _describe_members(leaf: Any) -> Any:
+    members = getattr(leaf, "__dict__", {})
+    return type(leaf), tuple((key, value) for key, value in members.items() if isinstance(value, NUMBERS))
 
 
 def _other_values(tensor: torch.Tensor) -> torch.Tensor:
@@ -305,17 +305,17 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 @contextmanager
-def _lines_noted(module: nn.Module, changed: list[Key], lines: Lines) -> Iterator[None]:
+def _record_lines(module: nn.Module, changed: list[Key], lines: Lines) -> Iterator[None]:
     """Record the line that sets one of these attributes, or reads it to change its contents."""
     with ExitStack() as stack:
         for path, child in module.named_modules():
             if names := {name for at, name in changed if at == path and name not in HOOKS}:
-                stack.enter_context(_lines_noted_of(child, path, names, lines))
+                stack.enter_context(_record_lines_of(child, path, names, lines))
         yield
 
 
 @contextmanager
-def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines) -> Iterator[None]:
+def _record_lines_of(module: nn.Module, path: str, names: set[str], lines: Lines) -> Iterator[None]:
     kind = type(module)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:

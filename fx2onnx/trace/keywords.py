@@ -61,9 +61,9 @@ def _add_parameters(forward: Callable[..., Any], rest: str, taken: Mapping[str, 
         return forward(*args, **kwargs)
 
     signature = inspect.signature(forward)
-    kept = [p for p in signature.parameters.values() if p.name != rest]
-    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in taken]
-    vars(named)["__signature__"] = signature.replace(parameters=kept + own)  # inspect looks there first
+    explicit = [p for p in signature.parameters.values() if p.name != rest]
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in taken]
+    vars(named)["__signature__"] = signature.replace(parameters=explicit + keywords)  # inspect looks there first
     return named
 
 

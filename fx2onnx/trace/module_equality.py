@@ -166,27 +166,27 @@ class Watch:
 
     def __init__(self) -> None:
         self._classes: dict[type, type] = {}
-        self._noting: list[Reads] = []
+        self._recording: list[Reads] = []
 
     @contextmanager
     def of(self, module: nn.Module) -> Iterator[Reads]:
         """Record the attributes that are read from a module and its submodules."""
         reads: Reads = set()
         kinds = [(child, type(child)) for child in module.modules()]
-        self._noting.append(reads)
+        self._recording.append(reads)
         try:
             for child, kind in kinds:
                 object.__setattr__(child, "__class__", self._watching(kind))
             yield reads
         finally:
-            self._noting.remove(reads)
+            self._recording.remove(reads)
             for child, kind in kinds:
                 object.__setattr__(child, "__class__", kind)
 
     def _watching(self, kind: type) -> type:
         if kind not in self._classes:
-            made = self._classes[kind] = _watching(kind, self._noting)
-            self._classes[made] = made  # of an enclosing block, which records for both
+            subclass = self._classes[kind] = _watching(kind, self._recording)
+            self._classes[subclass] = subclass  # of an enclosing block, which records for both
         return self._classes[kind]
 
 
@@ -195,7 +195,7 @@ def watch_reads(module: nn.Module) -> AbstractContextManager[Reads]:
     return Watch().of(module)
 
 
-def _watching(kind: Any, noting: list[Reads]) -> type:
+def _watching(kind: Any, recordings: list[Reads]) -> type:
     """Return a subclass of `kind` that records attribute reads of its instances; reading `__dict__` counts as reading all of them."""
 
     def __getattribute__(self: Any, name: str) -> Any:
@@ -203,7 +203,7 @@ def _watching(kind: Any, noting: list[Reads]) -> type:
             names: Iterable[str] = object.__getattribute__(self, "__dict__")
         else:  # includes attributes of the class, because another instance may override them
             names = (name,)
-        for reads in noting:
+        for reads in recordings:
             reads.update((id(self), key) for key in names)
         return kind.__getattribute__(self, name)
 

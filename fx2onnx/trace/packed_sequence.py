@@ -22,7 +22,7 @@ from .refusal import TraceUnsupported
 from .source_location import line_of
 
 KINDS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu"}
-TAKEN_BY = "its number of rows depends on the lengths, so an exported model can only pass it to recurrent layers and pad_packed_sequence"
+USES = "its number of rows depends on the lengths, so an exported model can only pass it to recurrent layers and pad_packed_sequence"
 _UNCHECKED: list[dict[str, None]] = []  # the checks that the exported model omits, for each active capture
 
 
@@ -44,9 +44,9 @@ class PackedSequenceProxy(rnn.PackedSequence):
 
     def __new__(cls, steps: torch.Tensor, lengths: torch.Tensor, longest: int | None, is_clear: bool = False) -> PackedSequenceProxy:
         """Create one; as a tuple it contains only None."""
-        made = tuple.__new__(cls, (None,) * 4)
-        made.steps, made.lengths, made.longest, made.is_clear = steps, lengths, longest, is_clear
-        return made
+        sequence = tuple.__new__(cls, (None,) * 4)
+        sequence.steps, sequence.lengths, sequence.longest, sequence.is_clear = steps, lengths, longest, is_clear
+        return sequence
 
     def __iter__(self) -> NoReturn:
         _refuse("unpacked by Python")
@@ -65,7 +65,7 @@ def _refuse(use: str) -> NoReturn:
     Raises:
         TraceUnsupported: Always.
     """
-    raise TraceUnsupported(f"a PackedSequence is {use} at {line_of(sys._getframe(2))}: {TAKEN_BY}")
+    raise TraceUnsupported(f"a PackedSequence is {use} at {line_of(sys._getframe(2))}: {USES}")
 
 
 def _refusing(name: str) -> property:
@@ -76,8 +76,8 @@ for _name in rnn.PackedSequence._fields:
     setattr(PackedSequenceProxy, _name, _refusing(_name))
 pytree.register_pytree_node(  # so that it can be an input or output of blocks
     PackedSequenceProxy,
-    lambda made: ([made.steps, made.lengths], (made.longest, made.is_clear)),
-    lambda tensors, told: PackedSequenceProxy(*tensors, *told),
+    lambda sequence: ([sequence.steps, sequence.lengths], (sequence.longest, sequence.is_clear)),
+    lambda tensors, rest: PackedSequenceProxy(*tensors, *rest),
 )
 
 
@@ -88,7 +88,7 @@ def check_no_result_is_packed(results: pytree.TreeSpec) -> None:
         TraceUnsupported: If one is among its results.
     """
     if results.type is PackedSequenceProxy:
-        raise TraceUnsupported(f"the model returns a PackedSequence: {TAKEN_BY}")
+        raise TraceUnsupported(f"the model returns a PackedSequence: {USES}")
     for part in children_of(results):
         check_no_result_is_packed(part)
 
@@ -125,7 +125,7 @@ def _pad_packed_sequence(sequence: Any, batch_first: Any, padding_value: Any, to
     reason="the number of rows of a packed sequence depends on values; a module may have imported the function by its name",
     issue="pytorch#171978",
 )
-def _code_of_ours(own: CodeType, holder: FunctionType) -> CodeType:
+def _replace_code(own: CodeType, holder: FunctionType) -> CodeType:
     ours = {"pack_padded_sequence": _pack_padded_sequence, "pad_packed_sequence": _pad_packed_sequence}
     return ours[holder.__name__].__code__
 
@@ -139,7 +139,7 @@ def pack_steps(x: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted:
     if not isinstance(lengths, torch.Tensor):
         longest = _largest(lengths)
         lengths = torch.tensor(lengths)
-    _not_checked(f"lengths are 1 or more{', and in descending order' if enforce_sorted else ''}")
+    _record_unchecked(f"lengths are 1 or more{', and in descending order' if enforce_sorted else ''}")
     return PackedSequenceProxy(x.transpose(0, 1) if batch_first else x, lengths.to(torch.int64), longest)
 
 
@@ -170,7 +170,7 @@ def pad_steps(
     if total_length is None:
         steps = steps[: _longest(sequence)]
     elif expression(total_length) != expression(sequence.steps.shape[0]):
-        _not_checked("no length exceeds total_length")
+        _record_unchecked("no length exceeds total_length")
         steps = _pad_or_cut(steps, total_length, padding_value)
     return steps.transpose(0, 1) if batch_first else steps, lengths
 
@@ -216,8 +216,8 @@ def _run(layer: nn.RNNBase, sequence: PackedSequenceProxy, hx: Any) -> tuple[Pac
     settings = layer.bias, layer.num_layers, float(layer.dropout), layer.training, layer.bidirectional
     weights = list(layer._flat_weights)
     out, *finals = recurrences().of_lengths(x, sequence.lengths, states, weights, KINDS[layer.mode], *settings)
-    made = PackedSequenceProxy(out, sequence.lengths, sequence.longest, is_clear=True)
-    return made, tuple(finals) if has_cells else finals[0]
+    result = PackedSequenceProxy(out, sequence.lengths, sequence.longest, is_clear=True)
+    return result, tuple(finals) if has_cells else finals[0]
 
 
 def _zeros(layer: nn.RNNBase, x: torch.Tensor) -> list[torch.Tensor]:
@@ -235,5 +235,5 @@ def _sizes_of_states(layer: nn.RNNBase, x: torch.Tensor) -> list[tuple[int, int,
     return [(layer.num_layers * (2 if layer.bidirectional else 1), x.shape[1], size) for size in hidden]
 
 
-def _not_checked(what: str) -> None:
+def _record_unchecked(what: str) -> None:
     _UNCHECKED[-1][f"{line_of(sys._getframe(2))}: torch checks that {what}; the exported model does not"] = None

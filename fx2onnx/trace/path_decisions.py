@@ -90,10 +90,10 @@ class PathDecisions:
 
     def known_outcome(self, ref: Any, rows: Sequence[Any]) -> bool | None:
         """Return the outcome of an earlier test of the same tensor, if nothing was written since."""
-        asked, answer = self._known.get(ref, (0, None))
-        return None if answer is None or any(_writes(row.op) for row in rows[asked:]) else answer
+        since, answer = self._known.get(ref, (0, None))
+        return None if answer is None or any(_writes(row.op) for row in rows[since:]) else answer
 
-    def answer(self, tracer: TracerProtocol, tensor: torch.Tensor, ref: Any, said: bool) -> tuple[bool, bool]:
+    def answer(self, tracer: TracerProtocol, tensor: torch.Tensor, ref: Any, actual: bool) -> tuple[bool, bool]:
         """Return the outcome of a test, and whether it is new rather than a repetition without a write in between.
 
         Args:
@@ -110,10 +110,10 @@ class PathDecisions:
             place = len(self.answers)
             if place == MOST_TESTS:
                 raise tracer.refusal(f"{LOOP}: the model evaluates {MOST_TESTS} conditions on values, the last")
-            answer = self._given[place] if place < len(self._given) else said
+            answer = self._given[place] if place < len(self._given) else actual
             self._known[ref] = len(tracer.rows), answer
             self.answers.append(answer)
-        self.is_off_trace |= answer != said
+        self.is_off_trace |= answer != actual
         self.lines.append(line_of(frame))
         return answer, is_new
 

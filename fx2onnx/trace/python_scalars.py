@@ -19,7 +19,9 @@ def keep_python_scalars(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any
             parts = {f"{name}.{path}".strip("."): vars(module) for path, module in value.named_modules()}
         else:
             parts = {name: vars(value)} if hasattr(value, "__dict__") and not isinstance(value, torch.Tensor | type | ModuleType) else {}
-        yield from ((f"{path}.{key}", inner) for path, held in parts.items() for key, inner in held.items() if type(inner) in PLAIN_NUMBERS)
+        yield from (
+            (f"{path}.{key}", inner) for path, members in parts.items() for key, inner in members.items() if type(inner) in PLAIN_NUMBERS
+        )
         for path, leaf in pytree.tree_leaves_with_path(value):
             if type(leaf) in PLAIN_NUMBERS:
                 yield f"{name}{pytree.keystr(path)}", leaf
@@ -31,8 +33,8 @@ def tensors_held(variables: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tens
         if isinstance(value, torch.Tensor):
             yield name, value
         elif isinstance(value, torch.nn.Module):
-            held = ((f"{name}.{path}.{key}", part) for path, module in value.named_modules() for key, part in vars(module).items())
-            yield from ((path, part) for path, part in held if isinstance(part, torch.Tensor))
+            members = ((f"{name}.{path}.{key}", part) for path, module in value.named_modules() for key, part in vars(module).items())
+            yield from ((path, part) for path, part in members if isinstance(part, torch.Tensor))
         elif isinstance(value, (list, tuple, dict)):
             yield from ((f"{name}{path}", part) for path, part in _iterate_container(value) if isinstance(part, torch.Tensor))
         elif hasattr(value, "__dict__") and not isinstance(value, (type, ModuleType)):

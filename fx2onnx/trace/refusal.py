@@ -36,9 +36,9 @@ class ListLengthFollowsSize(TraceUnsupported):
 class AlwaysRaises(TraceUnsupported):
     """The model raises at all sizes tried; `told` is the error."""
 
-    def __init__(self, told: str) -> None:
-        super().__init__(f"the model raises an error at all sizes: {told}")
-        self.told = told
+    def __init__(self, message: str) -> None:
+        super().__init__(f"the model raises an error at all sizes: {message}")
+        self.told = message
 
 
 class Restart(TraceUnsupported):
@@ -52,8 +52,8 @@ class DataDependentScalar(Restart):
         names: the globals of the module that reads it.
     """
 
-    def __init__(self, told: str) -> None:
-        super().__init__(told)
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
         frame = outside(sys._getframe(1))
         self.names: dict[str, Any] | None = None if frame is None else frame.f_globals
 
@@ -112,7 +112,7 @@ class CallSequenceDiverged(TraceUnsupported):
 
 
 class AliasDiverged(CallSequenceDiverged):
-    """The model writes into a copy or its source. At sizes where torch makes no copy, torch.export misses the write."""
+    """The model writes into a copy or its source. torch.export misses the write at sizes where torch does not copy."""
 
 
 class ConstantDiverged(TraceUnsupported):

@@ -72,12 +72,12 @@ def trace(
             ):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
-            stack.enter_context(nullcontext() if script.reads is None else _numbers_noted(tracer, script))
+            stack.enter_context(nullcontext() if script.reads is None else _record_numbers(tracer, script))
             stack.enter_context(scopes.follow_calls() if scopes else nullcontext())
             stack.enter_context(follower.follow(tracer) if follower else nullcontext())
             stack.enter_context(watch(tracer) if watch else nullcontext())
             stack.enter_context(restore_module_state(model))
-            answers = model(*args, **kwargs)
+            outputs = model(*args, **kwargs)
             check_buffers(model, buffers, tracer)
     except Exception as error:
         if tracer.refused is not None:
@@ -87,21 +87,21 @@ def trace(
         return Trace(tracer.rows, [], None, tracer.constants, error, answers=tracer.constness.answers)
     if tracer.refused is not None:
         raise tracer.refused
-    leaves, spec = pytree.tree_flatten(answers)
+    leaves, spec = pytree.tree_flatten(outputs)
     _check_results(leaves)
     if follower is None:
-        _check_numbers_told_all(model, arguments, answers, tracer, script)
+        _check_number_types(model, arguments, outputs, tracer, script)
     returned = [tracer.resolve_ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, loops = frozenset(tracer.changed), tracer.loops.found if tracer.loops is not None else ()
     return Trace(tracer.rows, returned, spec, tracer.constants, changed=changed, loops=loops, answers=tracer.constness.answers)
 
 
-def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, tracer: Tracer, script: PathDecisions) -> None:
+def _check_number_types(model: nn.Module, arguments: Any, outputs: Any, tracer: Tracer, script: PathDecisions) -> None:
     """Refuse a model whose results differ if it reads Python numbers, because it may check their type."""
     if not script.numbers or script.is_off_trace or tracer.changed or any(effects.is_random(row.op) for row in tracer.rows):
         return
-    has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, answers)))
-    if has_values and not equal_results(called_apart(model, arguments), answers):
+    has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, outputs)))
+    if has_values and not equal_results(called_apart(model, arguments), outputs):
         line = next(iter(script.numbers))
         raise TraceUnsupported(
             f"the model reads a number from a tensor at {line}, and may check its type: with a Python number it gives another result"
@@ -117,21 +117,21 @@ def _check_results(leaves: Sequence[Any]) -> None:
     for leaf in leaves:
         if isinstance(leaf, ScalarProxy):
             leaf.refuse("the caller as a result of the model,")
-        if _holds_tensors(leaf):
+        if _contains_tensors(leaf):
             raise TraceUnsupported(describe_unregistered_class(type(leaf).__name__))
 
 
-def _holds_tensors(leaf: Any) -> bool:
+def _contains_tensors(leaf: Any) -> bool:
     """Whether a result that is not a pytree has tensors among its attributes."""
     if isinstance(leaf, (torch.Tensor, nn.Module, type)):
         return False
     names = [field.name for field in fields(leaf)] if is_dataclass(leaf) else getattr(leaf, "__dict__", ())
-    held = [getattr(leaf, name, None) for name in names]
-    return any(isinstance(part, torch.Tensor) for part in pytree.tree_leaves(held))
+    members = [getattr(leaf, name, None) for name in names]
+    return any(isinstance(part, torch.Tensor) for part in pytree.tree_leaves(members))
 
 
 @contextmanager
-def _numbers_noted(tracer: Tracer, script: PathDecisions) -> Iterator[None]:
+def _record_numbers(tracer: Tracer, script: PathDecisions) -> Iterator[None]:
     """Record comparisons of numbers that are read from tensors, and the layers that they index."""
     numbers = apply_patches("numbers", tracer=tracer, lines=script.numbers, sizes=script.sizes)
     with numbers, symbolic_int(script.reads or ()), apply_patches("chosen_layers"):

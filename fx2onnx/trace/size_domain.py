@@ -184,11 +184,11 @@ class SizeDomain:
             yield from filter(self.satisfies, alone)
         yield from (self.clamp({**self.example, **dict.fromkeys(moving, size)}) for size in SAMPLE_SIZES)
 
-    def ranges_of(self, told: sympy.Basic) -> dict[sympy.Symbol, tuple[int, int]]:
+    def ranges_of(self, expression: sympy.Basic) -> dict[sympy.Symbol, tuple[int, int]]:
         """Return the ranges of the symbols of an expression, without the limit on traced sizes."""
-        decided = {symbol: self.fresh.range_of(symbol) for symbol in self.fresh.among(told)}
-        asked = {symbol: self.ranges[symbol] for symbol in told.free_symbols if symbol in self.ranges}
-        return {**{symbol: (least, most if most < max_traced_size() else MOST) for symbol, (least, most) in asked.items()}, **decided}
+        decided = {symbol: self.fresh.range_of(symbol) for symbol in self.fresh.among(expression)}
+        declared = {symbol: self.ranges[symbol] for symbol in expression.free_symbols if symbol in self.ranges}
+        return {**{symbol: (least, most if most < max_traced_size() else MOST) for symbol, (least, most) in declared.items()}, **decided}
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
         """Return whether the only candidate is also the only size that satisfies the conditions."""
@@ -241,10 +241,10 @@ class SizeDomain:
         """Return a readable setting."""
         return ", ".join(f"{self.names[symbol]} = {self.format_size(size)}" for symbol, size in setting.items())
 
-    def format_size(self, told: Any) -> str:
+    def format_size(self, size: Any) -> str:
         """Return a readable size or test, or all sizes of a shape."""
         names = {**self.names, **self.fresh.names}
-        return f"({', '.join(map(self.format_size, told))})" if isinstance(told, (tuple, list)) else format_with_names(told, names)
+        return f"({', '.join(map(self.format_size, size))})" if isinstance(size, (tuple, list)) else format_with_names(size, names)
 
     def _following(self, symbol: sympy.Symbol, value: sympy.Expr) -> SizeDomain:
         """Return the domain in which one size equals an expression of others, with its range as conditions."""
@@ -284,15 +284,15 @@ class SizeDomain:
             work.check_inputs(self._elements(leaf, setting) for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor))
 
         def resized(leaf: torch.Tensor) -> torch.Tensor:
-            made = leaf.detach()
+            tensor = leaf.detach()
             if work is not None and work.leaves_out_input(leaf, self._elements(leaf, setting)):
                 return work.empty(leaf, self._shape(leaf, setting))
             for axis in range(leaf.dim()):
                 if (size := self.sizes.get((id(leaf), axis))) is not None:
-                    made = _resize_axis(made, axis, _at(size, setting), run)
-            made = made.clone() if made.data_ptr() == leaf.data_ptr() else made
-            made = made.mul_(1 - run / 64) if run and made.is_floating_point() else made
-            return made if self.values is GIVEN else self.values.of(made)
+                    tensor = _resize_axis(tensor, axis, _at(size, setting), run)
+            tensor = tensor.clone() if tensor.data_ptr() == leaf.data_ptr() else tensor
+            tensor = tensor.mul_(1 - run / 64) if run and tensor.is_floating_point() else tensor
+            return tensor if self.values is GIVEN else self.values.of(tensor)
 
         with nullcontext() if work is None else work.building():
             return pytree.tree_map_only(torch.Tensor, resized, arguments)

@@ -46,13 +46,13 @@ class RetryFacts:
 
 
 @contextmanager
-def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, kept: RetryFacts) -> Iterator[None]:
+def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, facts: RetryFacts) -> Iterator[None]:
     """Make sizes symbolic, with `len`, `divmod` and functions of `math` that keep expressions, and with what a retry keeps."""
     with ExitStack() as stack:
         stack.enter_context(apply_patches("tracked_sizes", "python_numbers", tracer=tracer, environment=environment))
-        for names in kept.modules:
+        for names in facts.modules:
             stack.enter_context(apply_patches("python_types", names=names, others={"int": Int, "float": Float}))
-        stack.enter_context(apply_patches("comparisons") if kept.decides else nullcontext())
+        stack.enter_context(apply_patches("comparisons") if facts.decides else nullcontext())
         yield
 
 
@@ -134,13 +134,13 @@ def _dispatch_on_size(plain: Callable[..., Any], of_size: Callable[[Any], Any]) 
 
 
 def _opaque(environment: ShapeEnv, function: Any, plain: Callable[[float], float], size: Any) -> Any:
-    told = expression(size)
-    real = ToFloat(told) if isinstance(size, torch.SymInt) else told
+    argument = expression(size)
+    real = ToFloat(argument) if isinstance(size, torch.SymInt) else argument
     return environment.create_symfloatnode(function(real), hint=plain(size.node.hint))
 
 
 @register_patch("python_numbers", *PLAIN, creates=True, reason="it converts a dynamic size to a Python number, and the run ends there")
-def _ending(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Callable[[Any], Any]:
+def _end_run(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Callable[[Any], Any]:
     def end(self: Any) -> Any:
         names = sys._getframe(1).f_globals
         if plain is not None and TORCH_S_OWN.match(names.get("__name__", "")):
@@ -168,14 +168,14 @@ def _make_float_operation(plain: Callable[[Any, Any], Any], environment: ShapeEn
 
 
 def _isolate_float(number: torch.SymFloat, environment: ShapeEnv) -> torch.SymFloat:
-    told = expression(number)
-    if not isinstance(told, (sympy.Add, sympy.Mul)) or not told.atoms(sympy.Float):
+    value = expression(number)
+    if not isinstance(value, (sympy.Add, sympy.Mul)) or not value.atoms(sympy.Float):
         return number
-    made: Any = environment.create_symfloatnode(FloatTrueDiv(told, sympy.Float(1.0)), hint=number.node.hint)
-    return made
+    isolated: Any = environment.create_symfloatnode(FloatTrueDiv(value, sympy.Float(1.0)), hint=number.node.hint)
+    return isolated
 
 
-class _Kept(type):
+class _BuiltinMeta(type):
     """A class that passes for a builtin type, which sizes are instances of in eager."""
 
     symbol: type
@@ -193,7 +193,7 @@ class _Kept(type):
         return hash(cls.__bases__[0])
 
 
-class Int(int, metaclass=_Kept):
+class Int(int, metaclass=_BuiltinMeta):
     """`int` that keeps the expression of a size and the proxy of a tensor element."""
 
     symbol = torch.SymInt
@@ -208,7 +208,7 @@ class Int(int, metaclass=_Kept):
         return number if stands_for_it or is_read else int(*args, **kwargs)
 
 
-class Float(float, metaclass=_Kept):
+class Float(float, metaclass=_BuiltinMeta):
     """`float` that keeps the expression of a size."""
 
     symbol = torch.SymFloat

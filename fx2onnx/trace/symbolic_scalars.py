@@ -30,7 +30,7 @@ OTHER_USES = (
 )
 MAKERS = (torch.tensor, torch.as_tensor, torch.asarray)
 INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
-OF_PYTHON_S_OWN = {*dir(int), *dir(float)}
+PYTHON_ATTRIBUTES = {*dir(int), *dir(float)}
 
 
 class Refuses(Protocol):
@@ -61,7 +61,7 @@ class ScalarProxy:
 
     def __getattr__(self, name: str) -> Any:
         """Refuse the attributes of Python's numbers; others do not exist."""
-        if name in OF_PYTHON_S_OWN and hasattr(self.__class__, name):
+        if name in PYTHON_ATTRIBUTES and hasattr(self.__class__, name):
             self.refuse(name)
         raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
 

@@ -31,7 +31,7 @@ from .tracer import Tracer
 READS_OF_NUMPY = ("numpy", "__array__", "__dlpack__")
 READS = (*READS_OF_NUMPY, "data_ptr", "untyped_storage", "storage", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
-OF_NUMBERS = (torch.tensor, torch.as_tensor)
+FROM_NUMBERS = (torch.tensor, torch.as_tensor)
 aten = torch.ops.aten
 INT_ONLY_OPS = {  # their schemas accept integers only, so torch would use the concrete size of this run
     torch.linspace: (aten.linspace.default,),
@@ -59,7 +59,7 @@ INT_ONLY_OPS = {  # their schemas accept integers only, so torch would use the c
 SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 SYMBOLS = (torch.SymInt, torch.SymFloat)
 NUMBERS = (int, *SYMBOLS)
-CHOICE = F.max_pool1d.__code__
+BOOLEAN_DISPATCH = F.max_pool1d.__code__
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
@@ -99,16 +99,16 @@ class SymbolicSizeMode(TorchFunctionMode):
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
             raise self._reads_values(func)
         if func in INT_ONLY_OPS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
-            return self._called_once(partial(self._call_with_expressions, INT_ONLY_OPS[func]), args, kwargs)
-        if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
+            return self._record_errors(partial(self._call_with_expressions, INT_ONLY_OPS[func]), args, kwargs)
+        if func in FROM_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
             return self._tensor_from_sizes(func, args, kwargs)
         if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
             self._check_slices(args[0], args[1])
         constants = len(self._tracer.constants)
-        out = self._called_once(func, args, kwargs)
+        out = self._record_errors(func, args, kwargs)
         given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        made = self._tracer.constants[constants:] if getattr(func, "__name__", "") in COPIES else []
-        if given and any(all(tensor is not leaf for leaf in given) for tensor in made):
+        created = self._tracer.constants[constants:] if getattr(func, "__name__", "") in COPIES else []
+        if given and any(all(tensor is not leaf for leaf in given) for tensor in created):
             raise self._reads_values(func)
         if given and isinstance(out, torch.Tensor) and not self._tracer.knows(out):
             raise self._tracer.refusal(f"{getattr(func, '__name__', func)}() creates a tensor from others outside the traced operators,")
@@ -129,7 +129,7 @@ class SymbolicSizeMode(TorchFunctionMode):
 
     def _call_with_expressions(self, overloads: Sequence[torch._ops.OpOverload], *args: Any, **kwargs: Any) -> Any:
         """Record the call with symbolic sizes, make it with their numbers, and pass the arguments as torch's dispatcher does."""
-        op = next((op for op in overloads if _takes(op, args, kwargs)), overloads[-1])
+        op = next((op for op in overloads if _accepts(op, args, kwargs)), overloads[-1])
         declared = [argument for argument in op._schema.arguments if not argument.kwarg_only]
         positional = [argument.name for argument in declared]
         options: dict[str, Any] = (
@@ -146,10 +146,10 @@ class SymbolicSizeMode(TorchFunctionMode):
         if "device" in options:
             options["device"] = torch.device(options["device"])
         options = {name: options[name] for name in ("dtype", "device", "pin_memory") if name in options}
-        noted: Callable[..., Any] = op._get_dispatch(DispatchKey.PreDispatch)  # type: ignore[assignment]
-        return noted(*values, **options)
+        call: Callable[..., Any] = op._get_dispatch(DispatchKey.PreDispatch)  # type: ignore[assignment]
+        return call(*values, **options)
 
-    def _called_once(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def _record_errors(self, func: Any, args: Any, kwargs: Any) -> Any:
         """Make the call, and record its error in case the model catches it, because that is an implicit guard."""
         try:
             return self._call(func, args, kwargs)
@@ -159,7 +159,7 @@ class SymbolicSizeMode(TorchFunctionMode):
             raise
 
     def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if func in self._within or not _asks(func):
+        if func in self._within or not _may_dispatch(func):
             return func(*args, **kwargs)
         self._within.append(func)
         try:
@@ -214,24 +214,24 @@ def _repeat_for_axes(value: Any, axes: int | None) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _takes(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:
+def _accepts(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:
     """Whether an overload accepts these arguments without further required ones."""
     names = [argument.name for argument in op._schema.arguments if not argument.kwarg_only]
     return len(args) <= len(names) and set(kwargs) <= {argument.name for argument in op._schema.arguments} - set(names[: len(args)])
 
 
-def _asks(func: Any) -> bool:
+def _may_dispatch(func: Any) -> bool:
     """Whether this is a Python function of torch that checks for `__torch_function__`, or chooses between such functions."""
-    return _asks_itself(func) or any(map(_asks_itself, _chosen_from(func)))
+    return _has_checks(func) or any(map(_has_checks, _chosen_from(func)))
 
 
-def _asks_itself(func: Any) -> bool:
+def _has_checks(func: Any) -> bool:
     return isinstance(func, FunctionType) and func.__module__.startswith("torch") and not set(CHECKS).isdisjoint(func.__code__.co_names)
 
 
 def _chosen_from(func: Any) -> tuple[Any, ...]:
     """The functions between which torch's `boolean_dispatch` chooses, such as pooling with and without indices."""
-    is_choice = isinstance(func, FunctionType) and func.__code__ is CHOICE
+    is_choice = isinstance(func, FunctionType) and func.__code__ is BOOLEAN_DISPATCH
     return tuple(cell.cell_contents for cell in func.__closure__ or ()) if is_choice else ()
 
 
@@ -239,7 +239,7 @@ def _chosen_from(func: Any) -> tuple[Any, ...]:
 def _skip_torch_function_checks(func: FunctionType) -> Callable[..., Any]:
     """Return the function with all `__torch_function__` checks false."""
     scope = {**func.__globals__, **{name: lambda *args: False for name in CHECKS if name in func.__globals__}}
-    chosen = tuple(CellType(_skip_torch_function_checks(one) if _asks_itself(one) else one) for one in _chosen_from(func))
-    made = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, chosen or func.__closure__)
-    made.__kwdefaults__ = func.__kwdefaults__
-    return made
+    chosen = tuple(CellType(_skip_torch_function_checks(one) if _has_checks(one) else one) for one in _chosen_from(func))
+    copied = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, chosen or func.__closure__)
+    copied.__kwdefaults__ = func.__kwdefaults__
+    return copied

@@ -15,7 +15,7 @@ from .refusal import ListLengthFollowsSize
 from .size_domain import SizeAssignment
 from .tracer import Tracer
 
-LISTED = "a tensor is created from a list or an array whose length is a dynamic size,"
+FROM_LIST = "a tensor is created from a list or an array whose length is a dynamic size,"
 INSTEAD_OF_A_LIST = (
     "Create the tensor with PyTorch: torch.full((n,), value) for equal numbers, torch.arange(start, end, step) for a sequence, "
     "torch.tensor(table)[:n] for the first n entries of a table"
@@ -35,5 +35,5 @@ def error_of_unequal_numbers(tracer: Tracer, tensor: torch.Tensor, others: Seque
     """Return the error for a tensor that other runs create from other numbers, with the line that creates or uses it."""
     lengths = {len(one) for one in (tensor, *others) if one is not None and one.dim()}
     if len(lengths) > 1:
-        return tracer.refusal(LISTED, ListLengthFollowsSize, INSTEAD_OF_A_LIST)
+        return tracer.refusal(FROM_LIST, ListLengthFollowsSize, INSTEAD_OF_A_LIST)
     return tracer.refusal(f"a constant tensor, {tuple(tensor.shape)} of {tensor.dtype}, differs between runs")

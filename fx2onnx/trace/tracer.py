@@ -183,11 +183,11 @@ class Tracer(ProxyTorchDispatchMode):
         leaves, spec = flatten_arguments(args, kwargs)
         came_of = self.constness.came_of(func, leaves, self)
         if self.loops is not None:
-            told, told_spec = self.loops.arg_refs(args, kwargs)
+            refs, refs_spec = self.loops.arg_refs(args, kwargs)
         else:
-            told, told_spec = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
+            refs, refs_spec = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
         if self.follower is not None:
-            told = [expression(leaf) for leaf in told]
+            refs = [expression(leaf) for leaf in refs]
             args, kwargs = unflatten_arguments(list(map(plain, leaves)), spec)
         sizes = effects.sizes_written(func, args, kwargs)
         out = self._call(func, args, kwargs)
@@ -195,7 +195,7 @@ class Tracer(ProxyTorchDispatchMode):
             raise self.refusal(f"{func} resizes its `out` tensor", NoFallback)
         if (view := effects.view_instead_of(func)) is not None:
             del self._refs[id(args[0])]  # from here on it is the view
-        row = OpEvent(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
+        row = OpEvent(view or func, refs, refs_spec, [], isinstance(out, (tuple, list)))
         row.by_values = not effects.is_harmless(func) and effects.has_dynamic_output_shape(func, args, kwargs)
         if row.by_values and self._script.pretended is not None:
             out = self._script.pretended(self.rows, func, out)
@@ -254,10 +254,10 @@ class Tracer(ProxyTorchDispatchMode):
         """Return the error for what only a run with all values can show."""
         return self.refusal(f"tracing takes more than {MAX_FLOPS:,} multiplications, and without tensor values {why}", NeedsRealValues)
 
-    def _answer_branch(self, tensor: torch.Tensor, said: bool) -> bool:
+    def _answer_branch(self, tensor: torch.Tensor, actual: bool) -> bool:
         """Return the outcome of a value test, and record it."""
         ref = self.ref(tensor)
-        answer, is_new = self._script.answer(self, tensor, ref, said)
+        answer, is_new = self._script.answer(self, tensor, ref, actual)
         if not is_new:
             return answer
         row = OpEvent(BRANCH, [self.resolve_ref(tensor)], 1, [answer], False)
@@ -271,7 +271,7 @@ class Tracer(ProxyTorchDispatchMode):
         elif not self.loops.take(row):
             return  # an earlier iteration made the same call
         if self.follower is not None:
-            self._tell(self.follower, row)
+            self._notify(self.follower, row)
 
     def number(self, tensor: torch.Tensor) -> Any:
         """Record that Python reads an integer from a tensor, and return its symbol in a symbolic run, otherwise the number."""
@@ -280,7 +280,7 @@ class Tracer(ProxyTorchDispatchMode):
         self.rows.append(OpEvent(aten.item.default, [self.ref(tensor)], 1, [value], False, by_values=True))
         if self.follower is None:
             return value
-        self._tell(self.follower, self.rows[-1])
+        self._notify(self.follower, self.rows[-1])
         return self.follower.number(len(self.rows) - 1, value)
 
     def is_constant(self, tensor: torch.Tensor) -> bool:
@@ -312,7 +312,7 @@ class Tracer(ProxyTorchDispatchMode):
         """Refuse later writes into the memory of this tensor."""
         self._given.setdefault(storage(tensor), since)
 
-    def _tell(self, follower: TraceListener, row: OpEvent) -> None:
+    def _notify(self, follower: TraceListener, row: OpEvent) -> None:
         assert self._scopes is not None
         row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
         with self._end_run_on_error():
@@ -329,29 +329,29 @@ class Tracer(ProxyTorchDispatchMode):
 
     def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
         """Record nothing for the call, or a copy. torch skips the call for contiguous tensors, such as those with one row."""
-        ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
-        if self.work is not None and isinstance(made, FakeTensor):
-            self.work.record_call(aten.contiguous.default, [tensor], 1, made)
+        ref, copy = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
+        if self.work is not None and isinstance(copy, FakeTensor):
+            self.work.record_call(aten.contiguous.default, [tensor], 1, copy)
         if RECORD_CONTIGUOUS_AS_COPY.get() and self.loops is None:
-            return self._record_copy(tensor, ref, made)
+            return self._record_copy(tensor, ref, copy)
         if not tensor.is_contiguous():  # the copy does not change with the tensor
-            self.twins.setdefault(storage(tensor), []).append(storage(made))
-        self.place(made, ref, COPY)
-        self._by_layout[layout_of(made)] = ref
-        return made
+            self.twins.setdefault(storage(tensor), []).append(storage(copy))
+        self.place(copy, ref, COPY)
+        self._by_layout[layout_of(copy)] = ref
+        return copy
 
-    def _record_copy(self, tensor: torch.Tensor, ref: Ref, made: torch.Tensor) -> torch.Tensor:
+    def _record_copy(self, tensor: torch.Tensor, ref: Ref, copy: torch.Tensor) -> torch.Tensor:
         """Record the call as a copy, which it usually is. After a write into one of both tensors, the other must not be read."""
         row = OpEvent(aten.clone.default, [ref, torch.contiguous_format], CONTIGUOUS, [], False)
-        row.made.append(self._output_meta(made, Ref("row", len(self.rows))))
+        row.made.append(self._output_meta(copy, Ref("row", len(self.rows))))
         self.rows.append(row)
         if tensor.is_contiguous() and (name := self._given.get(storage(tensor))) is not None:
-            self.is_not_to_be_written(made, name)
-        for one, other in ((tensor, made), (made, tensor)):
+            self.is_not_to_be_written(copy, name)
+        for one, other in ((tensor, copy), (copy, tensor)):
             self.twins.setdefault(storage(one), []).append(storage(other))
         if self.follower is not None:
-            self._tell(self.follower, row)
-        return made
+            self._notify(self.follower, row)
+        return copy
 
     def _output_meta(self, result: Any, ref: Ref) -> Any:
         if not isinstance(result, torch.Tensor):
@@ -369,8 +369,8 @@ class Tracer(ProxyTorchDispatchMode):
     def _check_surroundings(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
         if torch.is_autocast_enabled("cpu"):
             raise self.refusal("the model runs under autocast, which capture by running does not support,")
-        if effects.is_random(func) and (told := refuse_generator(args, kwargs, SEED)) is not None:
-            raise self.refusal(told[0], NoFallback, told[1])
+        if effects.is_random(func) and (reason := refuse_generator(args, kwargs, SEED)) is not None:
+            raise self.refusal(reason[0], NoFallback, reason[1])
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Refuse, before it is made, a call that reads values or writes into what existed before the run."""

@@ -22,7 +22,7 @@ OF_FAKE_TENSORS = torch._subclasses.fake_tensor.__name__
 
 
 def ends_kept(
-    model: nn.Module, axes: SizeDomain, arguments: Arguments, asked: Sequence[DynamicDim], accepted: Sequence[str]
+    model: nn.Module, axes: SizeDomain, arguments: Arguments, dims: Sequence[DynamicDim], accepted: Sequence[str]
 ) -> tuple[str, ...]:
     """Return one line for each declared range, with the bounds at which the model raises.
 
@@ -30,17 +30,17 @@ def ends_kept(
         RangeBoundRaises: If the model raises at a bound of an axis that is not in `accepted`.
     """
     lines: dict[str, str] = {}
-    for dim in asked:
+    for dim in dims:
         if dim.name in lines or not has_end(dim):
             continue
         symbol = axes.sizes[dim.tensor, dim.axis]
-        told = [text for size in _ends(dim) if (text := _describe_failure(model, axes, arguments, symbol, size))]
-        if told and dim.name not in accepted:
+        failures = [text for size in _ends(dim) if (text := _describe_failure(model, axes, arguments, symbol, size))]
+        if failures and dim.name not in accepted:
             raise RangeBoundRaises(
-                f"{promise(dim)}, but the model {' and '.join(told)}. Correct the range of the Dim, "
+                f"{promise(dim)}, but the model {' and '.join(failures)}. Correct the range of the Dim, "
                 f"or accept the restriction with accept_ranges={quote_names([dim.name])}."
             )
-        lines[dim.name] = f"{promise(dim)}{''.join(f', and the model {text}' for text in told)}; the exported model does not check this"
+        lines[dim.name] = f"{promise(dim)}{''.join(f', and the model {text}' for text in failures)}; the exported model does not check this"
     return tuple(lines.values())
 
 

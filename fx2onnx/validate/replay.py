@@ -233,8 +233,10 @@ def inputs_of(program: RunProgram, arguments: Any) -> Iterator[Any]:
     """Yield the inputs of the graph of a program: state, constants and arguments."""
     given = iter(pytree.tree_leaves(arguments))
     for spec in program.graph_signature.input_specs:
-        held = program.constants if spec.kind == InputKind.CONSTANT_TENSOR or spec.target not in program.state_dict else program.state_dict
-        yield next(given) if spec.kind == InputKind.USER_INPUT else held[str(spec.target)]
+        tensors = (
+            program.constants if spec.kind == InputKind.CONSTANT_TENSOR or spec.target not in program.state_dict else program.state_dict
+        )
+        yield next(given) if spec.kind == InputKind.USER_INPUT else tensors[str(spec.target)]
 
 
 def equal_leaves(wanted: Sequence[Any], found: Sequence[Any]) -> bool:

@@ -18,7 +18,7 @@ from ..trace.run import trace
 from .replay import REFUSED, equal_leaves
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-RECORD_CONTIGUOUS_AS_COPY = {
+COPIES = {
     torch.ops.aten.clone.default,
     torch.ops.aten.contiguous.default,
     torch.ops.aten.alias.default,
@@ -27,7 +27,7 @@ RECORD_CONTIGUOUS_AS_COPY = {
 UNKNOWN = -1  # for a tensor without values that no recorded call created
 
 
-class Called(nn.Module):
+class RecordedFunction(nn.Module):
     """Wraps a function in a module that stores its results."""
 
     def __init__(self, model: nn.Module, function: Callable[..., Any]) -> None:
@@ -44,7 +44,7 @@ class Called(nn.Module):
 
 def same_calls(work: ComputeBudget, model: nn.Module, function: Callable[..., Any], given: Arguments, own: Arguments) -> bool:
     """Return whether a function makes the same calls on tensors without values as the model, and returns the same."""
-    one, other = Called(model, model), Called(model, function)
+    one, other = RecordedFunction(model, model), RecordedFunction(model, function)
     with work.noting() as calls:
         trace(one, given)
     with work.noting() as others:
@@ -58,7 +58,7 @@ def same_calls(work: ComputeBudget, model: nn.Module, function: Callable[..., An
 
 
 def _computes(call: Call) -> bool:
-    return call.func not in RECORD_CONTIGUOUS_AS_COPY and call.result is not call.leaves[0]
+    return call.func not in COPIES and call.result is not call.leaves[0]
 
 
 def _makers(calls: list[Call]) -> dict[int, int]:
@@ -67,8 +67,8 @@ def _makers(calls: list[Call]) -> dict[int, int]:
     numbers = count()
     for call in calls:
         if _computes(call):
-            made = (leaf for leaf in pytree.tree_leaves(call.result) if isinstance(leaf, torch.Tensor))
-            makers.update((id(leaf), next(numbers)) for leaf in made)
+            tensors = (leaf for leaf in pytree.tree_leaves(call.result) if isinstance(leaf, torch.Tensor))
+            makers.update((id(leaf), next(numbers)) for leaf in tensors)
         else:
             makers[id(call.result)] = makers.get(id(call.leaves[0]), UNKNOWN)
     return makers

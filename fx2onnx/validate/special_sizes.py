@@ -89,6 +89,6 @@ def _may_be_a_mask(given: torch.Tensor) -> bool:
 
 def _flip_last(mask: torch.Tensor) -> torch.Tensor:
     """Return a mask with the last position of each row flipped."""
-    made = mask.clone()
-    made[..., -1] = 1 - made[..., -1].to(torch.int64)
-    return made
+    flipped = mask.clone()
+    flipped[..., -1] = 1 - flipped[..., -1].to(torch.int64)
+    return flipped
