@@ -1,1 +1,1 @@
-"""Guards on sizes: ranges of axes, interval arithmetic, witnesses, and the error for a dimension that is frozen."""
+"""Guards on sizes: ranges of dimensions, interval arithmetic, witnesses, and the error for a specialised dimension."""

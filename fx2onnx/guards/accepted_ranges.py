@@ -1,4 +1,4 @@
-"""The sizes that a capture lost and `accept_ranges` accepts: a file takes the others as well, so the report has to name them."""
+"""Report the sizes that a capture lost and `accept_ranges` allows, because the exported model does not check them."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ ACCEPTED = "allowed by accept_ranges; the exported model does not check it"
 
 
 def sizes_accepted(program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str]) -> tuple[str, ...]:
-    """Return what became of the axes with these names, one line for each loss."""
+    """Return one line for each lost range of the named dimensions."""
     environment = shape_environment(program)
     tests = losses_by_tests(environment, symbols, accepted) if environment is not None and accepted else ()
     return tuple(dict.fromkeys((*constants_accepted(program, symbols, accepted), *tests)))
 
 
 def constants_accepted(program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str]) -> Iterator[str]:
-    """Yield what is constant, equal to another or cut into as many parts as in the example, of the axes with these names."""
+    """Yield the named dimensions that are constant, equal to another, or split into the example's number of parts."""
     for name in accepted:
         others = [dim.name for dim, _ in symbols if dim.name != name]
         try:
@@ -34,10 +34,10 @@ def constants_accepted(program: torch.export.ExportedProgram, symbols: Sequence[
 def losses_by_tests(
     environment: ShapeEnv, symbols: Sequence[DimSize], accepted: Sequence[str], within: Sequence[sympy.Basic] = ()
 ) -> Iterator[str]:
-    """Yield the tests of axes with these names of which a file has one side, by their lines.
+    """Yield the guards on the named dimensions of which only one branch was exported, by line.
 
     Args:
-        within: tests that hold at the sizes that are looked at.
+        within: tests that hold at all sizes considered.
     """
     for found in open_guards(environment, symbols, (), within, torchs=True):
         if set(found.names) <= set(accepted):
@@ -45,5 +45,5 @@ def losses_by_tests(
 
 
 def lost_by(test: OpenGuard) -> str:
-    """Return the line of a limit that a test of accepted axes leaves."""
+    """Return the line about the range that a guard on accepted dimensions leaves."""
     return f"{test.line or 'a PyTorch operator'}: {range_text(test.dims, test.test)} is exported; {ACCEPTED}"

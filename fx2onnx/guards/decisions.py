@@ -1,4 +1,4 @@
-"""Whether a guard on sizes is implied by their ranges: proved by interval arithmetic, or refuted by sizes at which it is false."""
+"""Decide whether ranges of sizes imply a guard: interval arithmetic proves it, or a counterexample refutes it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from ..ir.expressions import evaluate_at
 from .dims import DynamicDim
 from .witnesses import boundaries
 
-MOST = sys.maxsize  # elements that an axis can have
-FAR = MOST**4  # what no expression of sizes is beyond
-BOXES = 400  # ranges of sizes that are looked at before a guard counts as undecided
-CORNERS = 3  # axes up to which all corners of a box are tried
-LARGEST_STEP = 128  # up to which each rest is looked at
+MOST = sys.maxsize  # the largest size of an axis
+FAR = MOST**4  # larger than any expression of sizes
+BOXES = 400  # ranges of sizes to analyse before a guard counts as undecided
+CORNERS = 3  # the most axes for which all corners of a box are tried
+LARGEST_STEP = 128  # the largest divisor for which every remainder is analysed
 DIVISIONS = (FloorDiv, Mod, PythonMod)
 NOT_ANALYSED = (ValueRangeError, NotImplementedError, AttributeError, KeyError, TypeError, AssertionError, ZeroDivisionError, OverflowError)
 
@@ -33,19 +33,19 @@ SizeOf = dict[sympy.Symbol, int]
 
 @dataclass(frozen=True)
 class Decision:
-    """Whether a guard is implied, and else sizes at which it is false; no sizes where it is undecided."""
+    """Whether a guard is implied, and otherwise a counterexample; None if it is undecided."""
 
     implied: bool
     counterexample: Mapping[sympy.Symbol, int] | None = None
 
 
 def range_of(dim: DynamicDim) -> Range:
-    """Return the sizes that an axis may have: of those without elements no guard is asked."""
+    """Return the range of an axis; guards are not analysed for size 0."""
     return max(1, dim.least), dim.most if isinstance(dim.most, int) else MOST
 
 
 def ranges_of_root(dim: DynamicDim, size: sympy.Expr) -> dict[sympy.Symbol, Range]:
-    """Return the ranges of the symbols that the size of an axis is made of: of `k`, where the axis is `2*k`."""
+    """Return the ranges of the symbols in the size of an axis, such as that of `k` for an axis of size `2*k`."""
     slopes = [size.diff(symbol) for symbol in size.free_symbols]
     if len(slopes) != 1 or not (slopes[0].is_Integer and slopes[0] > 0):
         return dict.fromkeys(size.free_symbols, (1, MOST))
@@ -57,14 +57,14 @@ def ranges_of_root(dim: DynamicDim, size: sympy.Expr) -> dict[sympy.Symbol, Rang
 def is_implied(
     guard: sympy.Basic, ranges: Ranges, given: Iterable[sympy.Basic] = (), tried: Iterable[SizeOf] = (), boxes: int = BOXES
 ) -> bool:
-    """Return whether a guard is proved to hold at all sizes in these ranges at which the given tests hold; an undecided one is not."""
+    """Return whether a guard provably holds at all sizes in these ranges that satisfy the given tests; False if undecided."""
     return decide(guard, ranges, given, tried, boxes).implied
 
 
 def or_is_small(test: sympy.Basic, is_of_a_number: bool = False) -> sympy.Basic:
-    """Return what holds where a test does, or compares a size below two."""
+    """Return a weaker test that also holds if a compared size is below 2."""
     compares = isinstance(test, sympy.Rel) and not is_of_a_number
-    is_difference = isinstance(test, (sympy.Ge, sympy.Lt)) and test.rhs == 0  # who asks n - 3 >= 0 takes it for no size
+    is_difference = isinstance(test, (sympy.Ge, sympy.Lt)) and test.rhs == 0  # n - 3 >= 0 compares a difference, not a size
     sides = [side for side in test.args if side.free_symbols] if compares else test.free_symbols
     return sympy.Or(test, *(sympy.And(side >= 0, side <= 1) if is_difference else side <= 1 for side in sides))
 
@@ -72,12 +72,12 @@ def or_is_small(test: sympy.Basic, is_of_a_number: bool = False) -> sympy.Basic:
 def decide(
     guard: sympy.Basic, ranges: Ranges, given: Iterable[sympy.Basic] = (), tried: Iterable[SizeOf] = (), boxes: int = BOXES
 ) -> Decision:
-    """Decide whether a guard holds at all sizes in these ranges at which the given tests hold.
+    """Decide whether a guard holds at all sizes in these ranges that satisfy the given tests.
 
     Args:
-        given: those of other sizes as well are left out.
-        tried: sizes at which it may be false, tried before the ranges are cut.
-        boxes: into how many ranges of sizes these are cut before it counts as undecided.
+        given: tests that hold; those with other symbols are ignored.
+        tried: possible counterexamples, tried before the ranges are split.
+        boxes: the number of ranges to look at before the guard counts as undecided.
     """
     known = (test for test in given if test.free_symbols <= set(ranges))
     goal = sympy.Or(*sympy.Or.make_args(guard), *map(sympy.Not, known))
@@ -91,7 +91,7 @@ def decide(
 
 
 def is_proved(goal: sympy.Basic, ranges: Ranges) -> bool:
-    """Return whether interval arithmetic proves a test without any range being cut."""
+    """Return whether interval arithmetic proves a test without splitting a range."""
     return _is_proved_at_once(goal, ranges) or _is_proved_of_any(goal, ranges)
 
 
@@ -115,7 +115,7 @@ def _decide(goal: sympy.Basic, ranges: tuple[tuple[sympy.Symbol, Range], ...], m
 
 @lru_cache(maxsize=1 << 12)
 def _decided_by_rests(goal: sympy.Basic, ranges: tuple[tuple[sympy.Symbol, Range], ...]) -> Decision | None:
-    """Decide a test of one size that is divided by numbers: for each rest, which leaves no division. None where that does not decide."""
+    """Decide a test of one size with constant divisors for each remainder, which removes the divisions. None if that is inconclusive."""
     steps = {int(part.args[1]) for part in goal.atoms(*DIVISIONS) if part.args[1].is_Integer}
     step = lcm(*steps)
     if len(goal.free_symbols) != 1 or len(ranges) != 1 or not goal.has(*DIVISIONS) or step > LARGEST_STEP:
@@ -126,8 +126,8 @@ def _decided_by_rests(goal: sympy.Basic, ranges: tuple[tuple[sympy.Symbol, Range
         ends = max(0, -((rest - least) // step)), (most - rest) // step
         if ends[0] > ends[1]:
             continue
-        told = goal.subs(symbol, step * times + rest).replace(_is_division, _reduce_quotient)
-        found = _decide(told, ((times, ends),)) if told.free_symbols else Decision(told == sympy.true, {times: ends[0]})
+        reduced = goal.subs(symbol, step * times + rest).replace(_is_division, _reduce_quotient)
+        found = _decide(reduced, ((times, ends),)) if reduced.free_symbols else Decision(reduced == sympy.true, {times: ends[0]})
         if not found.implied:
             return Decision(False, {symbol: step * found.counterexample[times] + rest}) if found.counterexample else None
     return Decision(True)
@@ -138,7 +138,7 @@ def _is_division(part: sympy.Basic) -> bool:
 
 
 def _reduce_quotient(part: sympy.Basic) -> sympy.Expr:
-    """Return a quotient, or a rest, without the multiples of the divisor that the dividend has."""
+    """Return a quotient or remainder without the multiples of the divisor in the dividend."""
     over, by = map(sympy.expand, part.args)
     symbol = next(iter(over.free_symbols | by.free_symbols), None)
     if symbol is None or not by.is_polynomial(symbol) or not over.is_polynomial(symbol):
@@ -158,12 +158,12 @@ def _is_proved_at_once(goal: sympy.Basic, box: Ranges) -> bool:
         return bool(goal == sympy.true)
     try:
         return bound_sympy(goal, {symbol: ValueRanges(*ends) for symbol, ends in box.items()}).lower == sympy.true
-    except NOT_ANALYSED:  # torch analyses no such operator
+    except NOT_ANALYSED:  # torch does not analyse this operator
         return False
 
 
 def _is_proved_of_any(goal: sympy.Basic, ranges: Ranges) -> bool:
-    """Whether a test is proved for whatever the expressions are that several of its comparisons share: `n % 4 > 0` or `n % 4 <= 1`."""
+    """Whether a test holds for all values of the expressions that its comparisons share, as in `n % 4 > 0 or n % 4 <= 1`."""
     sides = Counter(side for test in goal.atoms(sympy.Rel) for side in test.args if side.free_symbols and side.is_integer)
     shared = {side: sympy.Dummy(integer=True) for side, times in sides.items() if times > 1 and not side.is_Symbol}
     if not shared:
@@ -173,7 +173,7 @@ def _is_proved_of_any(goal: sympy.Basic, ranges: Ranges) -> bool:
 
 
 def _ends(side: sympy.Expr, ranges: Ranges) -> Range | None:
-    """The least and the largest value of an expression, as far as there are bounds."""
+    """The bounds of an expression, limited to `FAR`."""
     try:
         found = bound_sympy(side, {symbol: ValueRanges(*ends) for symbol, ends in ranges.items()})
         return int(max(found.lower, -FAR)), int(min(found.upper, FAR))
@@ -188,7 +188,7 @@ def _corners(box: Ranges) -> Iterator[SizeOf]:
 
 
 def _halves(goal: sympy.Basic, box: Ranges) -> list[Ranges]:
-    """Return a box cut in two across its longest axis, where a comparison changes if there is such a place; nothing of a single point."""
+    """Split a box across its longest axis, at a boundary of a comparison if there is one; empty for a single point."""
     longer = {symbol: ends for symbol, ends in box.items() if ends[0] < ends[1]}
     if not longer:
         return []
@@ -202,7 +202,7 @@ def _length(least: int, most: int) -> float:
 
 
 def _middle(least: int, most: int) -> int:
-    """Where a range is cut: so that the ratio of the ends is the same on both sides, and at 0 where it reaches below."""
+    """Where to split a range: at the geometric mean, or at 0 if it extends below."""
     if least > 0:
         return min(isqrt(least * most), most - 1)
     if most < 0:
@@ -212,6 +212,6 @@ def _middle(least: int, most: int) -> int:
 
 @lru_cache(maxsize=1 << 12)
 def _cuts(goal: sympy.Basic, symbol: sympy.Symbol) -> tuple[int, ...]:
-    """Where comparisons of this size alone change."""
+    """The boundaries of comparisons that contain only this size."""
     alone = (test for test in goal.atoms(sympy.Rel) if test.free_symbols == {symbol})
     return tuple(sorted({at for test in alone for at in boundaries(test)}))

@@ -1,4 +1,4 @@
-"""The axes that were asked to be dynamic, held against what the capture made of them."""
+"""Compare the dynamic axes that `dynamic_shapes` declares with what the capture made of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ADVICE = "Export one model per case, use torch.cond, or accept the restriction w
 
 @dataclass(frozen=True)
 class OpenGuard:
-    """A test of sizes that does not come out alike at all of them: what held, of which axes, its line, and whether it took a number."""
+    """A test of sizes with different outcomes in its range: what held, its axes, its line, and whether torch made a number of a size."""
 
     test: sympy.Basic
     dims: Mapping[sympy.Symbol, DynamicDim]
@@ -50,14 +50,14 @@ class OpenGuard:
 
     @property
     def ranges(self) -> dict[sympy.Symbol, tuple[int, int]]:
-        """The ranges of the sizes that it compares."""
+        """The ranges of the sizes in the test."""
         return {symbol: range_of(dim) for symbol, dim in self.dims.items()}
 
     def error(self) -> FrozenDimension:
-        """Return what says so."""
-        asked = " and ".join(f'"{name}"' for name in self.names)
+        """Return the error."""
+        names = " and ".join(f'"{name}"' for name in self.names)
         return FrozenDimension(
-            f"{asked} {'was' if len(self.names) == 1 else 'were'} asked to be dynamic but {range_text(self.dims, self.test)} is exported: "
+            f"{names} {'was' if len(self.names) == 1 else 'were'} asked to be dynamic but {range_text(self.dims, self.test)} is exported: "
             f"{self._how}. {ADVICE} accept_ranges={quote_names(self.names)}."
         )
 
@@ -73,21 +73,21 @@ DimSize = tuple[DynamicDim, Size]
 
 
 def quote_names(names: Iterable[str]) -> str:
-    """Return a tuple of names, as one would write it."""
+    """Return a tuple of names in Python syntax."""
     listed = [f'"{name}"' for name in names]
     return f"({', '.join(listed)}{',' * (len(listed) == 1)})"
 
 
 def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> list[DynamicDim]:
-    """Return every axis of a tensor that `dynamic_shapes` asks to be dynamic.
+    """Return every tensor axis that `dynamic_shapes` declares as dynamic.
 
     Raises:
-        CaptureError: it does not fit the arguments.
+        CaptureError: If `dynamic_shapes` does not match the arguments.
     """
     found: list[DynamicDim] = []
 
-    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
-        axes = asked.items() if isinstance(asked, dict) else enumerate(asked or ()) if isinstance(leaf, torch.Tensor) else ()
+    def look(path: pytree.KeyPath, leaf: Any, declared: Any) -> None:
+        axes = declared.items() if isinstance(declared, dict) else enumerate(declared or ()) if isinstance(leaf, torch.Tensor) else ()
         found.extend(_dynamic_dim(leaf, _axis_of(leaf, axis, path), dim, path) for axis, dim in axes if moves(dim))
 
     _each_leaf(module, args, kwargs, dynamic_shapes, look)
@@ -95,15 +95,15 @@ def dynamic_dims(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 
 def moving_numbers(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any) -> list[str]:
-    """Return the arguments that are no tensors and that `dynamic_shapes` asks to be dynamic.
+    """Return the arguments that are not tensors and that `dynamic_shapes` declares as dynamic.
 
     Raises:
-        CaptureError: it does not fit the arguments.
+        CaptureError: If `dynamic_shapes` does not match the arguments.
     """
     found: list[str] = []
 
-    def look(path: pytree.KeyPath, leaf: Any, asked: Any) -> None:
-        if moves(asked):
+    def look(path: pytree.KeyPath, leaf: Any, declared: Any) -> None:
+        if moves(declared):
             found.append(_format_path(path))
 
     _each_leaf(module, args, kwargs, dynamic_shapes, look)
@@ -111,7 +111,7 @@ def moving_numbers(module: Captured, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, look: Callable[..., None]) -> None:
-    """Show every argument, with its path, and what is asked of it."""
+    """Call `look` with the path, the value and the `dynamic_shapes` entry of every argument."""
     if dynamic_shapes is not None and not isinstance(dynamic_shapes, (tuple, list, dict)):
         raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__}: pass a tuple in the order of the arguments, or a dict")
     if not dynamic_shapes:
@@ -134,13 +134,13 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 
 def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:
-    """The axis, which has to be one of the tensor's, counted from its first: torch.export ignores any other."""
+    """The axis, which has to be in range and not negative, because torch.export ignores others."""
     if not isinstance(leaf, torch.Tensor):
         raise ValueError(f"{_format_path(path)} is not a tensor, so it has no axes")
     if type(axis) is int and 0 <= axis < leaf.dim():
         return axis
-    told = f"; write {axis + leaf.dim()} instead" if type(axis) is int and 0 <= axis + leaf.dim() < leaf.dim() else ""
-    raise ValueError(f"axis {axis!r} is not an axis of {_format_path(path)}, which has {leaf.dim()} axes, counted from 0{told}")
+    advice = f"; write {axis + leaf.dim()} instead" if type(axis) is int and 0 <= axis + leaf.dim() < leaf.dim() else ""
+    raise ValueError(f"axis {axis!r} is not an axis of {_format_path(path)}, which has {leaf.dim()} axes, counted from 0{advice}")
 
 
 def _format_path(path: pytree.KeyPath) -> str:
@@ -157,7 +157,7 @@ def _dynamic_dim(leaf: torch.Tensor, axis: int, dim: Any, path: pytree.KeyPath) 
 
 
 def symbol_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: DynamicDim) -> Size | None:
-    """Return the size that the capture has for this axis: an integer or an expression; None when the tensor is no input."""
+    """Return the size of this axis in the capture, as an integer or expression; None if the tensor is not an input."""
     node = _input_of(program, given, dim)
     value = node.meta.get("val") if node is not None else None
     return expression(value.shape[dim.axis]) if isinstance(value, torch.Tensor) else None
@@ -171,19 +171,19 @@ def _input_of(program: torch.export.ExportedProgram, given: Sequence[Any], dim: 
     return next((node for node in program.graph.nodes if node.name == names[position]), None)
 
 
-def what_became_constant(program: torch.export.ExportedProgram, given: Sequence[Any], asked: Sequence[DynamicDim]) -> tuple[str, list[str]]:
-    """Return of a capture in which every axis may become constant: which did and at which line, and their names."""
+def what_became_constant(program: torch.export.ExportedProgram, given: Sequence[Any], dims: Sequence[DynamicDim]) -> tuple[str, list[str]]:
+    """Return which axes a capture made constant and at which line, as text, and their names."""
     lines = {str(number): source_line(sloc) for sloc, number in _list_specialisations(program)}
-    told: dict[str, None] = {}
+    texts: dict[str, None] = {}
     names: list[str] = []
-    for dim in asked:
+    for dim in dims:
         size = symbol_of(program, given, dim)
         if isinstance(size, int):
             reader = next((user for node in [_input_of(program, given, dim)] if node is not None for user in node.users), None)
             line = lines.get(str(size)) or (users_line(reader) if reader is not None else "")
-            told[f'"{dim.name}" was asked to be dynamic but is the constant {size}{" after " if line else ""}{line}.'] = None
+            texts[f'"{dim.name}" was asked to be dynamic but is the constant {size}{" after " if line else ""}{line}.'] = None
             names.append(dim.name)
-    return " ".join(told), list(dict.fromkeys(names))
+    return " ".join(texts), list(dict.fromkeys(names))
 
 
 def _list_specialisations(program: torch.export.ExportedProgram) -> list[tuple[SLoc, sympy.Expr]]:
@@ -194,39 +194,39 @@ def _list_specialisations(program: torch.export.ExportedProgram) -> list[tuple[S
 def check_dynamic_dims(
     program: torch.export.ExportedProgram, symbols: Sequence[DimSize], accepted: Sequence[str], environment: ShapeEnv | None = None
 ) -> None:
-    """Hold every axis that was asked to be dynamic against what the capture made of it.
+    """Check that every dynamic axis is still dynamic after the capture.
 
     Args:
-        environment: noted the tests of sizes; that of the program if it is not given.
+        environment: contains the guards; None for that of the program.
 
-    A test in the caller's own code must hold at every size from one on. One in an installed library need only hold from two on, which is
-    what torch.export promises: libraries ask `size > 1` where nothing depends on it.
+    A guard in the user's code must hold at all sizes from 1. One in an installed library need only hold from 2, as torch.export
+    guarantees, because libraries test `size > 1` without consequences.
 
     Raises:
-        FrozenDimension: one is constant, equals another one of a different name, or lost sizes to a branch in Python.
+        FrozenDimension: If one is constant, equals another one of a different name, or lost sizes to a branch in Python.
     """
     ranges = {root: ends for dim, found in symbols if not isinstance(found, int) for root, ends in ranges_of_root(dim, found).items()}
     for dim, found in symbols:
         if dim.name in accepted:
             continue
-        asked = f'"{dim.name}" was asked to be dynamic but '
+        prefix = f'"{dim.name}" was asked to be dynamic but '
         if isinstance(found, int):
-            raise FrozenDimension(f"{asked}is exported as the constant {found}. {ADVICE} accept_ranges={quote_names([dim.name])}.")
+            raise FrozenDimension(f"{prefix}is exported as the constant {found}. {ADVICE} accept_ranges={quote_names([dim.name])}.")
         if other := _equal_to(dim, found, symbols):
             raise FrozenDimension(
-                f'{asked}the capture made it equal to "{other}": tensors with these sizes are combined element by element. '
+                f'{prefix}the capture made it equal to "{other}": tensors with these sizes are combined element by element. '
                 f"Give both dimensions the same name, or accept the restriction with accept_ranges={quote_names([dim.name, other])}."
             )
         if parts := _number_of_parts(program, found, ranges) or _find_squeeze(program, dim, found):
-            raise FrozenDimension(f"{asked}{parts} {ADVICE} accept_ranges={quote_names([dim.name])}.")
+            raise FrozenDimension(f"{prefix}{parts} {ADVICE} accept_ranges={quote_names([dim.name])}.")
     _check_tests(environment or shape_environment(program), symbols, accepted)
 
 
 def _check_tests(environment: ShapeEnv | None, symbols: Sequence[DimSize], accepted: Sequence[str]) -> None:
-    """Hold each test in Python code outside torch, of one axis or comparing several, to every size that is promised.
+    """Check each guard in Python code outside torch at all sizes of its range.
 
     Raises:
-        FrozenDimension: one does not hold.
+        FrozenDimension: If one does not hold.
     """
     for found in open_guards(environment, symbols, accepted) if environment is not None else ():
         raise found.error()
@@ -240,12 +240,12 @@ def open_guards(
     torchs: bool = False,
     libraries: bool = False,
 ) -> Iterator[OpenGuard]:
-    """Yield each test in Python code outside torch that comes out another way at a size that is promised.
+    """Yield each guard in Python code outside torch that has another outcome at a size in range.
 
     Args:
-        within: tests that hold at the sizes that are looked at.
-        torchs: whether those of torch's own code count as well.
-        libraries: whether those of installed libraries count as the caller's own do, at ones and of several axes too.
+        within: tests that hold at the sizes considered.
+        torchs: whether to include guards in torch's code.
+        libraries: whether to treat installed libraries as the user's code, including size 1 and guards on several axes.
     """
     for guard in environment.guards:
         test, dims = _about(environment, guard.expr, symbols)
@@ -260,17 +260,17 @@ def open_guards(
 
 
 def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize]) -> tuple[sympy.Basic, DimOf]:
-    """Return a test, and the axes that its symbols are.
+    """Return a test, and the axes of its symbols.
 
-    A symbol that became equal to another since is that one. One that became a multiple of another, say, is still an axis of its own:
-    that may be what the test chose.
+    A symbol that later became equal to another is replaced by it. One that became a multiple of another, for example, remains an axis,
+    because that may be the outcome of the test.
     """
     known = {found: dim for dim, found in symbols if not dim.derived} | {found: dim for dim, found in symbols if dim.derived}
     became = {symbol: symbol if _is_between_tests(environment, symbol) else environment.replace(symbol) for symbol in test.free_symbols}
-    told = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
-    if told == sympy.true and set(test.free_symbols) <= set(known):
-        return test, _sort_dims(known, test.free_symbols, symbols)  # it made them equal itself
-    test = told
+    replaced = test.subs({old: new for old, new in became.items() if new.is_Atom or new not in known or known[new].derived})
+    if replaced == sympy.true and set(test.free_symbols) <= set(known):
+        return test, _sort_dims(known, test.free_symbols, symbols)  # the test itself made them equal
+    test = replaced
     derived = ((dim, found) for found, dim in known.items() if dim.derived and not isinstance(found, int))
     roots = {
         root: replace(dim, least=least, most=most) for dim, found in derived for root, (least, most) in ranges_of_root(dim, found).items()
@@ -280,14 +280,14 @@ def _about(environment: ShapeEnv, test: sympy.Basic, symbols: Sequence[DimSize])
 
 
 def _sort_dims(named: Mapping[sympy.Symbol, DynamicDim | None], of: Iterable[sympy.Symbol], symbols: Sequence[DimSize]) -> DimOf:
-    """Return the axes that these symbols are, in the order in which they were asked for."""
-    asked = [(dim.tensor, dim.axis) for dim, _ in symbols]
+    """Return the axes of these symbols, in the order of declaration."""
+    order = [(dim.tensor, dim.axis) for dim, _ in symbols]
     found = [(symbol, dim) for symbol in of if (dim := named[symbol]) is not None]
-    return dict(sorted(found, key=lambda pair: asked.index((pair[1].tensor, pair[1].axis))))
+    return dict(sorted(found, key=lambda pair: order.index((pair[1].tensor, pair[1].axis))))
 
 
 def _is_between_tests(environment: ShapeEnv, symbol: sympy.Symbol) -> bool:
-    """Return whether two tests, `n >= 3` and `n < 4`, leave one size to a symbol that nobody took for a number."""
+    """Return whether two tests, such as `n >= 3` and `n < 4`, leave one size, and no test made the symbol a number."""
     equal = (guard.expr for guard in environment.guards if isinstance(guard.expr, sympy.Eq))
     return bool(environment.replace(symbol).is_number) and not any(symbol in test.free_symbols for test in equal)
 
@@ -298,8 +298,8 @@ def _equal_to(dim: DynamicDim, found: Size, symbols: Sequence[DimSize]) -> str |
 
 
 def _number_of_parts(program: torch.export.ExportedProgram, found: sympy.Expr, ranges: Ranges) -> str | None:
-    """Return the first `split`, `chunk` or `unbind` with another number of parts at another size: the file has those of the example."""
-    of_export = isinstance(program, torch.export.ExportedProgram)  # a run holds each `unbind` against all sizes
+    """Describe the first `split`, `chunk` or `unbind` whose number of parts depends on the size, because it is exported as a constant."""
+    of_export = isinstance(program, torch.export.ExportedProgram)  # traced runs check each `unbind` at all sizes
     for node in _calls(program, SPLITS + CHUNKS + (UNBINDS if of_export else ())):
         arguments: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))
         x, number, axis = arguments[:3] if node.target not in UNBINDS else (arguments[0], 1, arguments[1])
@@ -307,7 +307,7 @@ def _number_of_parts(program: torch.export.ExportedProgram, found: sympy.Expr, r
         size, length = (sympy.sympify(expression(value)) for value in (x.meta["val"].shape[axis], number))
         length = FloorDiv(size + length - 1, length) if node.target in CHUNKS else length
         if node.target not in UNBINDS and all(isinstance(part.shape[axis], int) for part in node.meta["val"]):
-            continue  # behind a test that leaves one size
+            continue  # after a test that leaves one size
         ends = {
             symbol: (max(2, least), most) for symbol, (least, most) in ranges.items() if symbol in size.free_symbols | length.free_symbols
         }
@@ -317,7 +317,7 @@ def _number_of_parts(program: torch.export.ExportedProgram, found: sympy.Expr, r
 
 
 def _find_squeeze(program: torch.export.ExportedProgram, dim: DynamicDim, found: sympy.Expr) -> str | None:
-    """Return the first `squeeze` that takes an axis away at some size only: a value of a file has as many axes at all sizes."""
+    """Describe the first `squeeze` that removes an axis only at some sizes, because exported values have a fixed rank."""
     for node in _calls(program, SQUEEZES):
         arguments: tuple[Any, ...] = node.args
         shape = arguments[0].meta["val"].shape
@@ -329,16 +329,16 @@ def _find_squeeze(program: torch.export.ExportedProgram, dim: DynamicDim, found:
 
 
 def _calls(program: torch.export.ExportedProgram, targets: Sequence[torch._ops.OpOverload]) -> Iterator[torch.fx.Node]:
-    """Return the calls of these operators, those inside `cond` and the like among them."""
+    """Return the calls of these operators, including those inside `cond` and similar operators."""
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     nodes = (node for graph in graphs for target in targets for node in graph.find_nodes(op="call_function", target=target))
     return (node for node in nodes if isinstance(node.all_input_nodes[0].meta.get("val"), torch.Tensor))
 
 
 def _parts_differ(ranges: Ranges, size: sympy.Expr, length: sympy.Expr, count: int) -> bool:
-    """Return whether the whole is ever cut into another number of parts; below two, torch.export promises nothing.
+    """Return whether the number of parts ever differs from `count`; for sizes below 2, torch.export guarantees nothing.
 
-    Parts of a length that depends on several sizes no ranges prove: there sizes at which they differ decide.
+    Ranges cannot prove parts whose length depends on several sizes, so only a counterexample counts for these.
     """
     alike = sympy.Or(sympy.Eq(FloorDiv(size + length - 1, length), count), size <= 0, length <= 0)
     least, most = max(least for least, _ in ranges.values()), min(most for _, most in ranges.values())
@@ -348,7 +348,7 @@ def _parts_differ(ranges: Ranges, size: sympy.Expr, length: sympy.Expr, count: i
 
 
 def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> str:
-    """Return a test of sizes, by the names of the axes; of an axis that is `9 * k`, by `k`, whose symbol the test has."""
+    """Return a test of sizes with the names of the axes; for an axis `9 * k`, with `k`, whose symbol is in the test."""
     return "only " + format_with_names(test, {symbol: _root_of(dim) for symbol, dim in dims.items()})
 
 
@@ -358,16 +358,16 @@ def _root_of(dim: DynamicDim) -> str:
 
 
 def _is_implied(found: OpenGuard, within: Sequence[sympy.Basic], own: bool) -> bool:
-    """Return whether a test holds at all sizes that are promised; an undecided one does not.
+    """Return whether a test holds at all sizes in range; False if undecided.
 
-    One that compares a size below two counts there only in the caller's own code.
+    Outside the user's code, sizes below 2 are ignored.
     """
     goal = found.test if own else or_is_small(found.test, found.is_of_a_number)
     return is_implied(goal, found.ranges, within, witness_sizes(dict(found.dims), found.test))
 
 
 def shape_environment(program: torch.export.ExportedProgram) -> ShapeEnv | None:
-    """Return the `ShapeEnv` of the capture; None when it has none."""
+    """Return the `ShapeEnv` of the capture; None if there is none."""
     for node in program.graph.nodes:
         mode = getattr(node.meta.get("val"), "fake_mode", None)
         if mode is not None and mode.shape_env is not None:

@@ -1,4 +1,4 @@
-"""What the model raised while it was captured: with its line, and in words where torch's own say nothing of the model."""
+"""Format exceptions that the model raised during the capture, with the line, and with advice where torch's message is unclear."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ INSTEAD_OF_NO_GRADIENT = (
     "the inputs of an exported model do not require gradients. Start with x = x.detach().requires_grad_(), under torch.enable_grad()"
 )
 NUMPY = f"{Path(numpy.__file__).parent}/"
-OF_NUMPY = re.compile(r"\bnumpy\b|\bnp\.|\bufunc\b")
+NUMPY_MENTION = re.compile(r"\bnumpy\b|\bnp\.|\bufunc\b")
 INSTEAD_OF_NUMPY = (
     "A tensor or a size is passed to NumPy there, and an exported model cannot call NumPy. Use PyTorch functions, and math for sizes. "
     "If PyTorch has no such function, write a custom operator with torch.library.custom_op and translate it with custom_translation_table"
@@ -31,13 +31,13 @@ FOUND = re.compile(r"Found <class '(?P<kind>.+)'> in output, which is not a know
 
 
 def said_by(error: BaseException) -> str:
-    """Return an error of the model's as a message has it: its type, what it says, and the line of the caller's code that it passed."""
+    """Return an exception of the model as text: its type, its message, and the line of the user's code."""
     what = f"{type(error).__name__}: {first_sentence(error)}"
     if result := FOUND.match(str(error)):
         return describe_unregistered_class(result["kind"].rpartition(".")[2])
     if str(error).startswith(NO_GRADIENT):
         return f"{what}{format_error_line(error)}: {INSTEAD_OF_NO_GRADIENT}"
-    if OF_NUMPY.search(first_sentence(error)):
+    if NUMPY_MENTION.search(first_sentence(error)):
         return f"{what.rstrip('.')}{format_error_line(error)}: {INSTEAD_OF_NUMPY}."
     if isinstance(error, TypeError) and _hashes_a_size(error):
         return f"{what}{format_error_line(error)}: {KEY}. {INSTEAD_OF_KEY}."
@@ -45,7 +45,7 @@ def said_by(error: BaseException) -> str:
 
 
 def format_errors(errors: Mapping[str, str]) -> str:
-    """Return errors by the settings at which they came, those that are the same together."""
+    """Return errors with the settings at which they occurred, equal ones together."""
     places: dict[str, list[str]] = {}
     for at, told in errors.items():
         places.setdefault(told, []).append(f"at {at}")
@@ -53,7 +53,7 @@ def format_errors(errors: Mapping[str, str]) -> str:
 
 
 def describe_unregistered_class(kind: str) -> str:
-    """Return what is said of a result of this class, which torch does not take apart."""
+    """Return the message for a result of this class, which is not a pytree."""
     return (
         f"the model returns a {kind}, which is not registered as a pytree. Return a tuple or a dict of its tensors, or register the class "
         f"first: torch.export.register_dataclass({kind}) if it is a dataclass, otherwise torch.utils._pytree.register_pytree_node"
@@ -61,13 +61,13 @@ def describe_unregistered_class(kind: str) -> str:
 
 
 def format_error_line(error: BaseException) -> str:
-    """Return ` at file.py:14 in forward`, the innermost line that an error passed outside torch, NumPy and this package; else nothing."""
+    """Return ` at file.py:14 in forward`, the innermost line outside torch, NumPy and this package, or an empty string."""
     line = line_among(reversed(traceback.extract_tb(error.__traceback__)))
     return f" at {line}" if line else ""
 
 
 def line_among(frames: Iterable[traceback.FrameSummary]) -> str:
-    """Return `file.py:14 in forward` of the first frame outside torch, NumPy and this package; empty where there is none."""
+    """Return `file.py:14 in forward` of the first frame outside torch, NumPy and this package, or an empty string."""
     for frame in frames:
         if not frame.filename.startswith((TORCH, NUMPY, PACKAGE, "<")) and "/sympy/" not in frame.filename:
             return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"

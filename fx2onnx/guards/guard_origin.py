@@ -1,4 +1,4 @@
-"""Where a test of sizes was asked: the file and line, and whose code that is."""
+"""The file and line of a guard, and whether it is in the user's code, a library or torch."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from torch._guards import SLoc
 from ..errors import INSTALLED, PACKAGE, TORCH, shown_path
 from .specialization import SpecializedInOperator
 
-AROUND_TORCH = [f"{PACKAGE}patches/{name}.py" for name in ("one_hot", "vmap")]  # which hand on what it asks
+AROUND_TORCH = [f"{PACKAGE}patches/{name}.py" for name in ("one_hot", "vmap")]  # these forward torch's guards
 TORCH_FILES = (
     *("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "_ops.py"),
     *("_export/", "_tensor.py", "fx/", "nn/", "export/"),
 )
-NOTED = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
+USER_LOCATION = re.compile(r"# (?P<file>.+):(?P<line>\d+) in (?P<function>\S+)$")
 
 
 def is_own(sloc: SLoc, libraries: bool = False) -> bool:
-    """Return whether a guard was caused by the caller's own code.
+    """Return whether the user's code caused a guard.
 
     Args:
-        libraries: whether that of installed libraries other than torch counts as well.
+        libraries: whether installed libraries other than torch count as well.
     """
     line = source_line(sloc)
     if line is None or isinstance(sloc, SpecializedInOperator):
@@ -32,17 +32,17 @@ def is_own(sloc: SLoc, libraries: bool = False) -> bool:
 
 
 def is_in_library(sloc: SLoc) -> bool:
-    """Return whether a guard was caused by code of an installed library other than torch."""
+    """Return whether an installed library other than torch caused a guard."""
     return is_own(sloc, libraries=True) and not is_own(sloc)
 
 
 def source_line(sloc: SLoc) -> str | None:
-    """Return `file.py:14 in forward` of a guard that Python code outside torch caused; None when an operator of torch did."""
-    if (noted := _noted_by_dynamo(sloc)) and not noted["file"].startswith("torch/"):
-        return f"{Path(noted['file']).name}:{noted['line']} in {noted['function']}"
+    """Return `file.py:14 in forward` of a guard in Python code outside torch; None for a guard of a torch operator."""
+    if (location := _dynamo_location(sloc)) and not location["file"].startswith("torch/"):
+        return f"{Path(location['file']).name}:{location['line']} in {location['function']}"
     frame = _frame(sloc)
     text = str(sloc).strip("()")
-    if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, so the test stands there
+    if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, which contains the test
         return "a forward without a source file"
     if _file(sloc).startswith(TORCH) or text.startswith(TORCH_FILES):
         return None
@@ -50,9 +50,9 @@ def source_line(sloc: SLoc) -> str | None:
 
 
 def _file(sloc: SLoc) -> str:
-    if noted := _noted_by_dynamo(sloc):
-        installed = INSTALLED / noted["file"]
-        return str(installed if installed.exists() else noted["file"])
+    if location := _dynamo_location(sloc):
+        installed = INSTALLED / location["file"]
+        return str(installed if installed.exists() else location["file"])
     frame = _frame(sloc)
     if frame and frame.filename in AROUND_TORCH:
         return str(INSTALLED / "torch/overrides.py")
@@ -60,11 +60,11 @@ def _file(sloc: SLoc) -> str:
 
 
 def _frame(sloc: SLoc) -> FrameSummary | None:
-    """Return the frame of Python that asked; torch may know only a text."""
+    """Return the Python frame of the guard; torch may have only a text."""
     return sloc.framework_loc if isinstance(sloc.framework_loc, FrameSummary) else None
 
 
-def _noted_by_dynamo(sloc: SLoc) -> re.Match[str] | None:
-    """Return the line of Python that torch's own interpreter, which asks in a strict capture, was at: a path without its beginning."""
+def _dynamo_location(sloc: SLoc) -> re.Match[str] | None:
+    """Return the line of the model that Dynamo was tracing in a strict capture, with a relative path."""
     frame = _frame(sloc)
-    return NOTED.search(sloc.maybe_user_loc or "") if frame and frame.filename.startswith(f"{TORCH}_dynamo/") else None
+    return USER_LOCATION.search(sloc.maybe_user_loc or "") if frame and frame.filename.startswith(f"{TORCH}_dynamo/") else None

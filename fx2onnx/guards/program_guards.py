@@ -1,4 +1,4 @@
-"""The guards of a program that is passed in: torch checks them whenever it runs the program, and a file does not."""
+"""Guards of a given ExportedProgram: torch checks them at run time, but the exported model does not."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from .dims import format_with_names
 from .dynamic_shapes import shape_environment
 from .guard_origin import source_line
 
-SIZE = re.compile(r"L(?P<path>(?:\[[^\]]+\])+)(?:\.size\(\)\[(?P<axis>\d+)\])?")  # as torch writes the sizes in its guards
+SIZE = re.compile(r"L(?P<path>(?:\[[^\]]+\])+)(?:\.size\(\)\[(?P<axis>\d+)\])?")  # the syntax of sizes in torch's guards
 TORCHS = "a PyTorch operator"
-LEAST = 2  # of any size of a program, where no guard says another
+LEAST = 2  # the minimum of any size of a program, unless a guard has another
 OPERATORS: Mapping[type, Callable[..., Any]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -55,38 +55,38 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
 
 
 class UnreadableGuard(Exception):
-    """A guard that is written in a way which is not known here."""
+    """A guard with unsupported syntax."""
 
 
 def guards_of(program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> Iterator[str]:
-    """Yield the guards that the ranges of its sizes do not imply, by the lines that caused them.
+    """Yield the guards that the ranges of the sizes do not imply, by the lines that caused them.
 
     Args:
-        names: what the caller calls the sizes that move.
+        names: the user's names of the dynamic sizes.
     """
     sizes = Sizes(program, names)
     lines = _lines(program)
     known: list[sympy.Basic] = []
-    told: dict[str, dict[str, None]] = {}
+    by_line: dict[str, dict[str, None]] = {}
     for text in program._guards_code:
         line = lines.get(text, "")
-        where = told.setdefault(line, {})
+        where = by_line.setdefault(line, {})
         try:
             guard = sizes.read(text)
         except UnreadableGuard:
             where[text] = None
             continue
-        asked = or_is_small(guard) if line == TORCHS else guard  # where nothing depends on it
-        if not is_proved(sympy.Or(*sympy.Or.make_args(asked), *map(sympy.Not, known)), sizes.ranges):
+        goal = or_is_small(guard) if line == TORCHS else guard  # torch's operators ignore these sizes
+        if not is_proved(sympy.Or(*sympy.Or.make_args(goal), *map(sympy.Not, known)), sizes.ranges):
             known.append(guard)
             where[format_with_names(guard, sizes.names)] = None
-    for line, kept in told.items():
-        if kept:
-            yield f"{line}{': ' if line else ''}the program was captured for {' and '.join(kept)}; the exported model does not check this"
+    for line, texts in by_line.items():
+        if texts:
+            yield f"{line}{': ' if line else ''}the program was captured for {' and '.join(texts)}; the exported model does not check this"
 
 
 def _lines(program: torch.export.ExportedProgram) -> dict[str, str]:
-    """Return the lines that caused guards, by how torch writes these; nothing of a program that was loaded from a file."""
+    """Return the lines that caused guards, by their text; empty for a program loaded from a file."""
     environment = shape_environment(program)
     if environment is None:
         return {}
@@ -97,11 +97,11 @@ def _lines(program: torch.export.ExportedProgram) -> dict[str, str]:
 
 
 class Sizes:
-    """The sizes that guards compare, each with a symbol of its own: two that the program holds to be equal may not be.
+    """The sizes in guards, each with its own symbol, because two sizes that are equal in the program may differ.
 
     Attributes:
-        names: what they are called.
-        ranges: the sizes that the program takes.
+        names: the names of the symbols.
+        ranges: the sizes that the program accepts.
     """
 
     def __init__(self, program: torch.export.ExportedProgram, names: Mapping[sympy.Expr, str]) -> None:
@@ -112,10 +112,10 @@ class Sizes:
         self.ranges: dict[sympy.Symbol, Range] = {}
 
     def read(self, text: str) -> sympy.Basic:
-        """Return a guard that torch has written as Python.
+        """Parse a guard, which torch writes as Python code.
 
         Raises:
-            Unread: it has something in it that is not known here.
+            UnreadableGuard: If its syntax is not supported.
         """
         found: dict[str, sympy.Symbol] = {}
 
@@ -125,7 +125,7 @@ class Sizes:
 
         try:
             return sympy.sympify(_read(ast.parse(SIZE.sub(named, text), mode="eval").body, found))
-        except (TypeError, AssertionError) as error:  # of a function that takes no such numbers
+        except (TypeError, AssertionError) as error:  # from a function that does not accept these numbers
             raise UnreadableGuard(text) from error
 
     def _symbol(self, path: str, axis: str | None) -> sympy.Symbol:
@@ -145,7 +145,7 @@ class Sizes:
 
 
 def _inputs(program: torch.export.ExportedProgram) -> dict[str, tuple[str, Any]]:
-    """Return the names of the inputs and what the program knows of them, by how torch calls them in guards: by argument, or by number."""
+    """Return the name and the fake value of each input by its key in torch's guards: by argument, or by number."""
     from torch.export.dynamic_shapes import _combine_args
 
     given = set(program.graph_signature.user_inputs)
@@ -170,8 +170,8 @@ def _read(node: ast.AST, sizes: Mapping[str, sympy.Symbol]) -> Any:
             return _operator(op)(*(_read(value, sizes) for value in values))
         case ast.Compare(left, [op], [right]):
             return _operator(op)(_read(left, sizes), _read(right, sizes))
-        case ast.Call(function, arguments, []) if (made := FUNCTIONS.get(ast.unparse(function))) is not None:
-            return made(*(_read(argument, sizes) for argument in arguments))
+        case ast.Call(function, arguments, []) if (build := FUNCTIONS.get(ast.unparse(function))) is not None:
+            return build(*(_read(argument, sizes) for argument in arguments))
     raise UnreadableGuard(ast.unparse(node))
 
 

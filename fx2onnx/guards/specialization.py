@@ -1,4 +1,4 @@
-"""Where torch takes an expression of moving sizes for the plain number that it is in the example: `x.chunk(n // 4)`."""
+"""Locate where torch specialises an expression of dynamic sizes to a number, as in `x.chunk(n // 4)`."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from torch.fx.experimental.symbolic_shapes import uninteresting_files
 from ..errors import CAPTURE, PACKAGE, TORCH
 from ..patches.registry import register_patch
 
-ONLY_CHECKS = "ATen/native/MaxPooling.h"  # that a window fits: what is computed goes by the size as it is
+ONLY_CHECKS = "ATen/native/MaxPooling.h"  # it only checks that a window fits; the computation uses the dynamic size
 COMPUTING = tuple(f"{TORCH}{part}" for part in ("_decomp/", "_refs/", "_prims", "_meta_registrations", "_subclasses/", "fx/"))
 
 
 class SpecializationGuard(SLoc):
-    """The place at which a number that sizes make was taken for a plain one; torch's own frame where no line of the model's is known."""
+    """The location where an expression of sizes became a number; in torch if the line of the model is unknown."""
 
 
 class SpecializedInOperator(SpecializationGuard):
-    """The line of a call within which torch took a number that it computed itself: how many parts `x.chunk(2)` has."""
+    """The line of a call in which torch specialised a number that it computed, such as the number of parts of `x.chunk(2)`."""
 
 
 @register_patch(
     "plain_numbers",
     *(f"torch.fx.experimental.sym_node.SymNode.{name}" for name in ("guard_int", "guard_float")),
-    reason="torch gives no line of the model for the guard by which it makes a constant of a size",
+    reason="torch's guard for a specialised size does not contain the line of the model",
 )
-def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark the guards by which torch notes that it took a number for a plain one, with the line of the model's.
+def _mark_guards(take: Callable[..., Any]) -> Callable[..., Any]:
+    """Set the location of guards that specialise a number to the line of the model.
 
-    Torch asks for them where an operator wants an `int` or a `float`, in a frame of its own, as it asks what nothing depends on.
+    torch adds them where an operator needs an `int` or `float`, with a frame of torch as location, as for guards without consequences.
     """
 
     def taken(node: SymNode, file: str, line: int) -> Any:
         environment = node.shape_env
-        if environment is None:  # the length of something ragged
+        if environment is None:  # the length of a nested tensor
             return take(node, file, line)
         guards, constants = environment.guards, environment.replacements_slocs
         before, known = len(guards), set(constants)
@@ -55,7 +55,7 @@ def _marking(take: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _place(frame: Any, file: str) -> Callable[[str | None], SLoc]:
-    """Return what notes the line of the model's; torch's own where it is at work alone, or asks for nothing that it computes with."""
+    """Return a constructor of the location in the model, or in torch if only torch's code runs or merely checks."""
     while frame.f_code.co_filename in uninteresting_files():
         frame = frame.f_back
     if file.endswith(ONLY_CHECKS):

@@ -1,4 +1,4 @@
-"""Sizes at which tests of sizes are tried."""
+"""Sizes at which guards are evaluated."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ DimOf = dict[sympy.Symbol, DynamicDim]
 SizeOf = dict[sympy.Symbol, int]
 
 SAMPLE_SIZES = (*range(1, 70), 127, 128, 1000, 4097)
-FAR_SIZE = 1_000_003  # longer than what is run
-MULTIPLES = 12  # of what a remainder is asked by, that are tried
+FAR_SIZE = 1_000_003  # larger than any size that is run
+MULTIPLES = 12  # multiples of a modulus to try
 POWERS = tuple(2**exponent for exponent in range(63))
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
 
 
 def witness_sizes(dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
-    """Yield sizes to try a test at, as many as there is time for."""
+    """Yield sizes at which to evaluate a test, limited in number."""
     probes = (*SAMPLE_SIZES, *sizes_near(test, besides=SAMPLE_SIZES)) if len(dims) == 1 else FEW_PROBES
     each = (among(dim, probes) for dim in dims.values())
     yield from (dict(zip(dims, sizes, strict=True)) for sizes in product(*each))
@@ -36,21 +36,21 @@ def witness_sizes(dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
 
 
 def _where_one_changes_it(symbol: sympy.Symbol, dims: DimOf, test: sympy.Basic) -> Iterator[SizeOf]:
-    """Yield the sizes of one axis near which a test may change while the others are at one of a few sizes."""
+    """Yield sizes of one axis at which a test may change, with the others at a few sizes."""
     for size in FEW_PROBES:
         others = {other: max(dim.least, min(size, dim.most or size)) for other, dim in dims.items() if other != symbol}
         yield from ({symbol: n, **others} for n in among(dims[symbol], sizes_near(test.subs(others))))
 
 
 def among(dim: DynamicDim, sizes: Iterable[int]) -> list[int]:
-    """Return those of the sizes that an axis may have."""
+    """Return the sizes that an axis may have."""
     return [n for n in sizes if dim.least <= n <= (dim.most or n)]
 
 
 def sizes_near(test: sympy.Basic, besides: Collection[int] = ()) -> list[int]:
-    """Return sizes at which a test may change by the numbers in it: near each of them, their products, quotients and roots.
+    """Return sizes at which a test may change according to its numbers: near these, their products, quotients and roots.
 
-    Where it holds a line in one size against a number, all at which it changes are among them; `besides` are tried anyway.
+    For a comparison of a linear expression of one size, all such sizes are included. `besides` are sizes tried in any case.
     """
     numbers = {abs(int(n)) for n in test.atoms(sympy.Integer)} - {0}
     products = {a * b for a in numbers for b in numbers} | {a // b for a in numbers for b in numbers}
@@ -64,12 +64,12 @@ def sizes_near(test: sympy.Basic, besides: Collection[int] = ()) -> list[int]:
 
 @lru_cache(maxsize=1 << 14)
 def is_false(test: sympy.Basic, symbol: sympy.Symbol, size: int) -> bool:
-    """Return whether a test comes out false at a size; every range of sizes asks that of the same tests, and sympy takes its time."""
+    """Return whether a test is false at a size; cached because many ranges evaluate the same tests."""
     return evaluate_at(test, {symbol: size}) == sympy.false
 
 
 def fails(test: sympy.Basic, sizes: SizeOf) -> bool:
-    """Return whether a test comes out false at these sizes; not where it asks of others as well."""
+    """Return whether a test is false at these sizes; False if it contains other symbols."""
     if len(test.free_symbols) == 1:
         (symbol,) = test.free_symbols
         return symbol in sizes and is_false(test, symbol, sizes[symbol])
@@ -78,9 +78,9 @@ def fails(test: sympy.Basic, sizes: SizeOf) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def boundaries(test: sympy.Basic) -> tuple[int, ...]:
-    """Return the sizes next to which the two sides of a comparison of one size change their order; nothing of any other test.
+    """Return the sizes next to which both sides of a comparison of one size change order; empty for other tests.
 
-    All are among them where the sides differ by a line; else all that lie alone between two powers of two.
+    The result is complete if the difference of the sides is linear, and otherwise if powers of two separate all changes.
     """
     if not isinstance(test, sympy.Rel) or len(test.free_symbols) != 1:
         return ()
@@ -93,7 +93,7 @@ def boundaries(test: sympy.Basic) -> tuple[int, ...]:
     @cache
     def order(size: int) -> tuple[bool, bool]:
         found = evaluate_at(difference, {symbol: size})
-        if found is sympy.nan:  # as a remainder of 0 is
+        if found is sympy.nan:  # such as the remainder of 0
             return False, False
         return bool(found > 0), bool(found >= 0)
 
@@ -102,7 +102,7 @@ def boundaries(test: sympy.Basic) -> tuple[int, ...]:
 
 
 def _changes(order: Callable[[int], tuple[bool, bool]], low: int, high: int) -> Iterator[int]:
-    """Yield the first size with another order than that of `low`, and that where the order of `high` begins."""
+    """Yield the first size whose order differs from that of `low`, and the first with the order of `high`."""
     one, other = order(low), order(high)
     yield low + bisect_left(range(low, high), True, key=lambda size: order(size) != one)
     yield low + bisect_left(range(low, high), True, key=lambda size: order(size) == other)

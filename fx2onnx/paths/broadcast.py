@@ -1,4 +1,4 @@
-"""Axes of several names that agree in the example and may broadcast later, where all that a model does goes element by element."""
+"""Capture elementwise models whose differently named axes have equal sizes in the example but may broadcast later."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .guard_forking import GuardForking
 aten = torch.ops.aten
 PAIRS = ("add", "sub", "mul", "div", "eq", "ne", "lt", "le", "gt", "ge")
 ALONE = ("abs", "cos", "erf", "exp", "log", "neg", "reciprocal", "relu", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "tanh")
-BY_ELEMENT = frozenset(  # of which each becomes operators of ONNX that broadcast as torch does
+BY_ELEMENT = frozenset(  # each becomes ONNX operators with the same broadcasting
     [
         *(getattr(aten, name).Tensor for name in PAIRS),
         *(getattr(aten, name).Scalar for name in PAIRS),
@@ -36,34 +36,35 @@ BY_ELEMENT = frozenset(  # of which each becomes operators of ONNX that broadcas
 def paths_of(
     regions: GuardForking,
     capture: Callable[[SizeDomain, Arguments], list[Path]],
-    asked: Sequence[DynamicDim],
+    dims: Sequence[DynamicDim],
     axes: SizeDomain,
     arguments: Arguments,
 ) -> list[Path]:
-    """Return the paths of a model; where it runs only at sizes that agree, the one path that may broadcast them.
+    """Return the paths of a model, or the one elementwise path, if it runs only with equal sizes.
 
     Raises:
-        TraceUnsupported: there are none. FrozenDimension: an axis loses sizes to a test.
+        TraceUnsupported: If there are none.
+        FrozenDimension: If an axis loses sizes to a test.
     """
     try:
         return regions.paths(axes, arguments)
     except (NoFallback, NeedsRealValues):
         raise
     except TraceUnsupported:
-        if (found := _capture_elementwise(capture, asked, axes, arguments)) is None:
+        if (found := _capture_elementwise(capture, dims, axes, arguments)) is None:
             raise
         return [found]
 
 
 def _capture_elementwise(
-    capture: Callable[[SizeDomain, Arguments], list[Path]], asked: Sequence[DynamicDim], axes: SizeDomain, arguments: Arguments
+    capture: Callable[[SizeDomain, Arguments], list[Path]], dims: Sequence[DynamicDim], axes: SizeDomain, arguments: Arguments
 ) -> Path | None:
-    """The path of a model whose axes that agree in the example move together in the runs; None where it is not all by element."""
+    """Capture a model with equal axes of the example tied together; None if some operators are not elementwise."""
     leaves = pytree.tree_leaves(arguments)
-    sizes = {dim: axes.example.get(axes.sizes[dim.tensor, dim.axis]) for dim in asked}
+    sizes = {dim: axes.example.get(axes.sizes[dim.tensor, dim.axis]) for dim in dims}
     first = {size: dim.name for dim, size in reversed(sizes.items())}
     tied = [replace(dim, name=first[size]) for dim, size in sizes.items()]
-    if None in first or tied == list(asked):
+    if None in first or tied == list(dims):
         return None
     together = SizeDomain.of(tied, leaves)
     try:
@@ -90,7 +91,7 @@ def _sizes_in(arguments: Any) -> bool:
 
 
 def _describe(program: RunProgram, axes: SizeDomain, leaves: Sequence[Any]) -> None:
-    """Give the inputs of a program the sizes that were asked for, and each call what broadcasting makes of its own."""
+    """Give the inputs of a program their declared sizes, and each call its broadcast sizes."""
     given = iter(leaves)
     for node, spec in zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True):
         leaf = next(given) if spec.kind == InputKind.USER_INPUT else None

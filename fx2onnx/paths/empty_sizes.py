@@ -1,4 +1,4 @@
-"""Sizes of 0. Tests of sizes begin at 1, so what a module does without any row is a side of its own where it is something else."""
+"""Give size 0 its own path where the program is wrong there, because guards are only checked from size 1."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ Capture = Callable[[SizeDomain, Arguments], list[Path]]
 def add_empty_path(
     paths: Sequence[Path], program: RunProgram, model: nn.Module, axes: SizeDomain, arguments: Arguments, capture: Capture
 ) -> list[Path] | None:
-    """Return the paths and that of a size of 0, where the one size that moves is tested, and the program is wrong there; else None.
+    """Return the paths with one for size 0, if the only dynamic size is tested and the program is wrong there; otherwise None.
 
     Args:
-        capture: returns the paths at the sizes that some axes have.
+        capture: returns the paths in a domain.
     """
     if len(axes.example) != 1 or not all(path.sizes for path in paths):
         return None
@@ -35,11 +35,11 @@ def add_empty_path(
     try:
         found = capture(*axes.set_to_zero(symbol, arguments))
     except ToOnnxError as error:
-        if any(has_loops(path.program) for path in paths):  # of which nothing else has looked at 0
+        if any(has_loops(path.program) for path in paths):  # nothing else has checked these at 0
             raise TraceUnsupported(
                 f"exported as a Loop, the loops of the model give a different result at {axes.format_setting({symbol: 0})}"
             ) from error
         return None
-    told = OpenGuard(symbol, {}, paths[0].sizes[0][0].line)
+    guard = OpenGuard(symbol, {}, paths[0].sizes[0][0].line)
     sides = [(path, True) for path in paths] + [(path, False) for path in found]
-    return [replace(path, sizes=((told, some), *path.sizes)) for path, some in sides]
+    return [replace(path, sizes=((guard, some), *path.sizes)) for path, some in sides]

@@ -1,4 +1,4 @@
-"""The example that runs begin with: no size of one where the model takes more, and which axes without a name have to agree."""
+"""Choose the example of the first run: no dynamic size of 1 if possible, and one name for unnamed axes that must be equal."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..trace.refusal import NeedsRealValues, TraceUnsupported
 from ..trace.run import trace
 from ..trace.size_domain import SizeAssignment, SizeDomain
 
-MOST = 6  # axes of one size of which each set is tried
-GENERAL = 2  # the size of an axis in the place of one
+MOST = 6  # the most axes of equal size of which each subset is tried
+GENERAL = 2  # replaces a dynamic size of 1
 
 
-def generalise_sizes(model: nn.Module, asked: Sequence[DynamicDim], arguments: Arguments) -> Arguments:
-    """Return the arguments with two elements along each dynamic axis that has one, where the model takes them.
+def generalise_sizes(model: nn.Module, dims: Sequence[DynamicDim], arguments: Arguments) -> Arguments:
+    """Return the arguments with each dynamic size of 1 replaced by 2, if the model accepts them.
 
-    At sizes of one torch and libraries leave calls out, and tensors broadcast that otherwise have to agree.
+    At size 1, torch and libraries skip calls, and tensors broadcast that otherwise have to match.
     """
     try:
-        axes = SizeDomain.of(asked, pytree.tree_leaves(arguments))
+        axes = SizeDomain.of(dims, pytree.tree_leaves(arguments))
         general = axes.clamp({symbol: max(size, GENERAL) for symbol, size in axes.example.items()})
         return axes.at(arguments, general) if general != axes.example and _runs(model, axes, arguments, general) else arguments
     except NeedsRealValues:
@@ -36,39 +36,39 @@ def generalise_sizes(model: nn.Module, asked: Sequence[DynamicDim], arguments: A
         return arguments
 
 
-def tie_dims(model: nn.Module, asked: Sequence[DynamicDim], arguments: Arguments) -> list[DynamicDim]:
-    """Return the axes with one name for those that have to agree; torch.export finds them where an operator compares their sizes.
+def tie_dims(model: nn.Module, dims: Sequence[DynamicDim], arguments: Arguments) -> list[DynamicDim]:
+    """Return the axes with one name for those that must be equal, which torch.export finds from operators that compare sizes.
 
-    Axes are tied only where the model runs with all of them longer, and with no part of them longer alone.
+    Axes are tied only if the model runs with all of them longer, but not with a subset longer.
     """
-    groups = list(_groups(asked, arguments))
+    groups = list(_groups(dims, arguments))
     if not groups:
-        return list(asked)
+        return list(dims)
     try:
-        axes = SizeDomain.of(asked, pytree.tree_leaves(arguments))
+        axes = SizeDomain.of(dims, pytree.tree_leaves(arguments))
         if _runs(model, axes, arguments, axes.longer()):
-            return list(asked)
+            return list(dims)
         tied = [found for group in groups for found in _classes(model, axes, arguments, group)]
     except NeedsRealValues:
         raise
     except TraceUnsupported:
-        return list(asked)
+        return list(dims)
     names = {dim: found[0].name for found in tied for dim in found}
-    return [replace(dim, name=names.get(dim, dim.name)) for dim in asked]
+    return [replace(dim, name=names.get(dim, dim.name)) for dim in dims]
 
 
-def _groups(asked: Sequence[DynamicDim], arguments: Arguments) -> Iterator[list[DynamicDim]]:
-    """Yield the axes without a name that have one size in the example, where there are several."""
+def _groups(dims: Sequence[DynamicDim], arguments: Arguments) -> Iterator[list[DynamicDim]]:
+    """Yield the unnamed axes that have equal sizes in the example, if there are several."""
     shapes = {id(leaf): leaf.shape for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)}
     by_size: dict[int, list[DynamicDim]] = {}
-    for dim in asked:
+    for dim in dims:
         if not dim.named and not dim.derived:
             by_size.setdefault(shapes[dim.tensor][dim.axis], []).append(dim)
     return (group for group in by_size.values() if 1 < len(group) <= MOST)
 
 
 def _classes(model: nn.Module, axes: SizeDomain, arguments: Arguments, group: Sequence[DynamicDim]) -> Iterator[list[DynamicDim]]:
-    """Yield the axes of a group by which of them have to agree."""
+    """Partition a group into the axes that must be equal."""
     left = list(group)
     while left:
         first, *others = left
@@ -88,6 +88,6 @@ def _runs(model: nn.Module, axes: SizeDomain, arguments: Arguments, setting: Siz
         trace(model, axes.at(arguments, setting))
     except ToOnnxError:
         raise
-    except Exception:  # noqa: BLE001 - sizes that the model does not take
+    except Exception:  # noqa: BLE001 - the model does not accept these sizes
         return False
     return True

@@ -1,4 +1,4 @@
-"""Tests of sizes and numbers that values decide: which are open, and what is said of those that a file cannot have."""
+"""Guards on data-dependent sizes and numbers: find the undecided ones, and the error for those that cannot be exported."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ FindValues = Callable[[SizeDomain, Arguments, sympy.Basic], SizeDomain]
 
 
 class ValueTestRefused(TraceUnsupported):
-    """A file cannot have both sides of a test of what values decide."""
+    """Not both branches of a data-dependent test can be exported."""
 
 
 @dataclass(frozen=True)
 class ValueTest(OpenGuard):
-    """A test of what values decide.
+    """A test of a data-dependent size or number.
 
     Attributes:
-        names_of: what its symbols are called.
+        names_of: the names of its symbols.
     """
 
     names_of: Mapping[sympy.Symbol, str] = field(default_factory=dict)
 
     def refusal(self, why: str) -> TraceUnsupported:
-        """Return the error for a test of which a file cannot have both sides."""
+        """Return the error for a test of which not both branches can be exported."""
         return ValueTestRefused(f"the condition {format_with_names(self.test, self.names_of)} at {self.line} depends on values: {why}")
 
     def error(self) -> TraceUnsupported:  # type: ignore[override]
-        """Return the error for a number that Python takes as it is."""
+        """Return the error for a number that Python uses as a constant."""
         return self.refusal("it is converted to a Python number")
 
 
 def value_tests(axes: SizeDomain) -> Iterator[ValueTest]:
-    """Yield the tests of the model's own code, or of a library's, that other values make come out another way."""
+    """Yield the guards, in the model's code or a library's, that have another outcome for other values."""
     for guard in axes.environment.guards:
         decided = axes.fresh.among(guard.expr)
         if not decided or not (is_own(guard.sloc, libraries=True) or isinstance(guard.sloc, SpecializationGuard)):

@@ -1,4 +1,4 @@
-"""What the graph of a run says of sizes and numbers that values decide: a symbol for each, bound by the call that gives it."""
+"""Give each data-dependent size or number in the graph of a run a symbol, bound by the call that returns it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ SQUEEZES = tuple(getattr(op, kind) for op in (aten.squeeze, aten.squeeze_) for k
 
 
 class DecidedSizes:
-    """Names the sizes and numbers of one graph that values decide, and works out those of what follows.
+    """Names the data-dependent sizes and numbers of one graph, and computes the sizes that depend on them.
 
     Args:
-        sizes: is told what each symbol is in each run.
+        sizes: receives the value of each symbol in each run.
     """
 
     def __init__(self, axes: SizeDomain, sizes: SizeChecks) -> None:
         self._axes, self._sizes = axes, sizes
-        self.binds = True  # whether a call may give a size of its own
+        self.binds = True  # whether a call may define a symbol
         self._rows: list[OpEvent] = []
 
     def pass_over(self, row: OpEvent) -> None:
@@ -42,7 +42,7 @@ class DecidedSizes:
         self._rows.append(row)
 
     def concern(self, row: OpEvent, node: torch.fx.Node, leaves: Sequence[Any]) -> bool:
-        """Return whether a call takes or gives a size that values decide."""
+        """Return whether a call has or returns a data-dependent size."""
         self._rows.append(row)
         if row.by_values:
             return row.op is not aten.item.default
@@ -53,25 +53,25 @@ class DecidedSizes:
         return any(map(self._axes.fresh.among, (*sizes, *leaves)))
 
     def sizes_of(self, number: int, row: OpEvent, node: torch.fx.Node, others: Sequence[OpEvent]) -> Sizes:
-        """Return the sizes of the results of a call: what torch says of them, where the runs show it, and else a symbol.
+        """Return the sizes of the results of a call: torch's, if they match the runs, or else a new symbol.
 
         Raises:
-            NoFallback: it returns another number of axes where one row is selected.
+            NoFallback: If the number of axes of the result depends on values.
         """
         self._check_squeezed(row, node)
-        told = propagate_sizes(node, self._axes)
+        propagated = propagate_sizes(node, self._axes)
         origin = Origin(answers_before(self._rows, number), number, row.op)
         new: dict[Any, sympy.Symbol] = {}
         results = enumerate(zip(row.made, *(other.made for other in others), strict=True))
-        return [self._infer_result_sizes(origin._replace(part=part), row, node, runs, told, new) for part, runs in results]
+        return [self._infer_result_sizes(origin._replace(part=part), row, node, runs, propagated, new) for part, runs in results]
 
     def _infer_result_sizes(
-        self, origin: Origin, row: OpEvent, node: torch.fx.Node, runs: Sequence[Any], told: Told, new: dict[Any, sympy.Symbol]
+        self, origin: Origin, row: OpEvent, node: torch.fx.Node, runs: Sequence[Any], propagated: Told, new: dict[Any, sympy.Symbol]
     ) -> tuple[Size, ...] | None:
-        """The sizes of one result. Axes of a call that torch calls the same have one new symbol."""
+        """The sizes of one result. Axes that torch considers equal share one new symbol."""
         if not isinstance(runs[0], TensorMeta) or any(len(run.shape) != len(runs[0].shape) for run in runs):
             return None
-        shape = told[origin.part] if origin.part < len(told) else None
+        shape = propagated[origin.part] if origin.part < len(propagated) else None
         sizes: list[Size] = []
         for axis, numbers in enumerate(zip(*(run.shape for run in runs), strict=True)):
             size, theirs = shape[axis] if shape is not None else (None, None)
@@ -83,10 +83,10 @@ class DecidedSizes:
             sizes.append(size)
         return tuple(sizes)
 
-    def number(self, number: int, row: OpEvent, node: torch.fx.Node, made: Sequence[int]) -> Any:
+    def number(self, number: int, row: OpEvent, node: torch.fx.Node, values: Sequence[int]) -> Any:
         """Return the symbol of a number that a call reads from a tensor."""
-        symbol = self._bound(Origin(answers_before(self._rows, number), number, row.op), row, node, made)
-        return self._axes.environment.create_symintnode(symbol, hint=made[0])
+        symbol = self._bound(Origin(answers_before(self._rows, number), number, row.op), row, node, values)
+        return self._axes.environment.create_symintnode(symbol, hint=values[0])
 
     def _bound(self, origin: Origin, row: OpEvent, node: torch.fx.Node, numbers: Sequence[int]) -> sympy.Symbol:
         if not self.binds:
@@ -98,7 +98,7 @@ class DecidedSizes:
         return symbol
 
     def _check_squeezed(self, row: OpEvent, node: torch.fx.Node) -> None:
-        """Refuse a `squeeze` that takes an axis away where values select one row: a value of a file has as many axes for all values."""
+        """Refuse a `squeeze` that removes an axis for some values only, because exported values have a fixed rank."""
         if row.op not in SQUEEZES:
             return
         given: tuple[Any, ...] = (*node.args, None)

@@ -1,4 +1,4 @@
-"""Tests of a moving size that one line makes again and again, as a `while` does: whether a file can have all their sides."""
+"""Detect lines that test a dynamic size repeatedly, as a `while` does, and refuse those that need too many ranges."""
 
 from __future__ import annotations
 
@@ -14,39 +14,39 @@ from ..trace.events import Arguments
 from ..trace.refusal import UnboundedGuardChain
 from ..trace.size_domain import MAX_TRACED_SIZE_WITH_VALUES, SizeAssignment, SizeDomain, max_traced_size
 
-MOST_TESTS = BRANCHES // 2  # of one line: with each, both the sizes before it and those on its sides are looked at
+MOST_TESTS = BRANCHES // 2  # at one line; each test adds the sizes before it and those of its branches
 SHOWN = 3
-READABLE = 80  # characters of a test that is shown behind the first
-NEARER = 3  # turns further, where it is run before
+READABLE = 80  # the longest of the further tests to show
+NEARER = 3  # further iterations, for a cheaper first run
 
 
 def check_chain(
-    asked: OpenGuard,
+    guard: OpenGuard,
     axes: SizeDomain,
     arguments: Arguments,
-    noted: Callable[[SizeDomain, Arguments], Iterable[OpenGuard]],
+    find_guards: Callable[[SizeDomain, Arguments], Iterable[OpenGuard]],
     reached: SizeAssignment,
 ) -> None:
-    """Refuse tests of one line that tell more ranges apart than a file may have, before each range is captured for itself.
+    """Refuse the tests of one line if they need too many ranges, before each range is captured separately.
 
-    It is run at the example's sizes and, where the line asks often, far from them, where a loop has more turns.
+    The model runs at the example's sizes and, if the line tests often, far from them, where a loop has more iterations.
 
     Args:
-        asked: one of these tests.
-        axes: as they are before any test of a size.
-        noted: returns what comes out another way at other sizes, of a run at the example's sizes of some axes.
-        reached: the sizes at which the line was asked once more.
+        guard: one of these tests.
+        axes: the domain before any guard.
+        find_guards: returns the undecided guards of a run at the example's sizes of a domain.
+        reached: the sizes at which the line made a further test.
 
     Raises:
-        UnboundedGuardChain: there are so many.
+        UnboundedGuardChain: If there are too many.
     """
-    if len(asked.test.free_symbols) > 1:
+    if len(guard.test.free_symbols) > 1:
         return
-    (symbol,) = asked.test.free_symbols
+    (symbol,) = guard.test.free_symbols
 
     def chain_at(size: int) -> list[OpenGuard]:
-        found = noted(*axes.replace_example(symbol, size, arguments))
-        chain = _open_after_each_other([test for test in found if test.line == asked.line], axes)
+        found = find_guards(*axes.replace_example(symbol, size, arguments))
+        chain = _open_after_each_other([test for test in found if test.line == guard.line], axes)
         if len(chain) > MOST_TESTS:
             raise _refusal(chain)
         return chain
@@ -58,17 +58,17 @@ def check_chain(
 
 def _refusal(chain: Sequence[OpenGuard]) -> UnboundedGuardChain:
     texts = [range_text(test.dims, test.test).removeprefix("only ") for test in chain[:SHOWN]]
-    told = ", ".join([texts[0], *(text for text in texts[1:] if len(text) < READABLE)])
+    listed = ", ".join([texts[0], *(text for text in texts[1:] if len(text) < READABLE)])
     return UnboundedGuardChain(
         f'"{chain[0].names[0]}" was asked to be dynamic but the test at {chain[0].line} is evaluated in each iteration of a loop: '
-        f"{told}, and so on. This makes more than {BRANCHES} ranges of sizes. "
+        f"{listed}, and so on. This makes more than {BRANCHES} ranges of sizes. "
         "Use a fixed number of iterations, enough for the longest input, and mask those that are not needed; "
         "or loop over `range(n)` or over rows, which is exported as a Loop."
     )
 
 
 def _open_after_each_other(tests: Sequence[OpenGuard], axes: SizeDomain) -> list[OpenGuard]:
-    """Those of one size of which each may come out another way when the ones before it have come out as they did."""
+    """The tests of one size that may each have another outcome after the earlier ones had theirs."""
     found: list[OpenGuard] = []
     for test in tests:
         if len(test.test.free_symbols) == 1 and _may_fail(test.test, axes):
@@ -84,9 +84,9 @@ def _may_fail(test: sympy.Basic, axes: SizeDomain) -> bool:
 
 
 def _far(chain: Sequence[OpenGuard], symbol: sympy.Symbol, axes: SizeDomain) -> Iterator[int]:
-    """Sizes at which a loop that goes on as it began makes one test more than a file may have, if sizes reach so far; and the least.
+    """Sizes at which a loop would make one test too many if it continues at this rate, limited by the range; and the smallest size.
 
-    A nearer one comes first: a function that calls itself on both halves is refused there; at the far one it makes a thousand calls.
+    A nearer one comes first: it suffices to refuse a function that calls itself on both halves, which makes a thousand calls far out.
     """
     begins = sorted({replace(axes, conditions=(test.test,)).candidates(symbol)[0] for test in chain})
     least, most = axes.ranges[symbol][0], min(axes.ranges[symbol][1], MAX_TRACED_SIZE_WITH_VALUES)

@@ -1,4 +1,4 @@
-"""Operators that take functions: `cond`, `while_loop`, `scan`, `map`. Each function is run once, and noted as a graph of its own."""
+"""Trace operators with functions as arguments: `cond`, `while_loop`, `scan`, `map`. Each function runs once and becomes a subgraph."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ Tensors = Sequence[torch.Tensor]
 Sizes = tuple[Size, ...]
 NESTED = ContextVar(
     "nested", default=False
-)  # whether results are wanted as a function nests them, by torch.cond; its operator gives a flat tuple
+)  # whether results have the nesting of the function, as torch.cond returns them; its operator returns a flat tuple
 
 
 @contextmanager
 def trace_higher_order_functions(moves: bool) -> Iterator[None]:
-    """Let operators that take functions be called with them, while it lasts, where torch would compile them first, and be noted.
+    """Record operators with functions as arguments, without torch compiling the functions first.
 
     Args:
-        moves: whether any axis does; where none does, torch halves the length of an `associative_scan` as often in each call.
+        moves: whether any dimension is dynamic; if not, torch's version of `associative_scan` makes the same calls in each run.
     """
     with apply_patches("inner_graphs"), functions_called_by(_call_function), apply_patches("associative") if moves else nullcontext():
         yield
@@ -44,7 +44,7 @@ def trace_higher_order_functions(moves: bool) -> Iterator[None]:
 @register_patch(
     "inner_graphs",
     *(f"torch.ops.higher_order.{op}.python_key_table" for op in ("cond", "while_loop", "scan", "map_impl")),
-    reason="torch has no rule by which these operators note their functions in a trace of ours",
+    reason="torch has no rule to trace the functions of these operators with our tracer",
 )
 def _add_tracing_rules(rules: dict[Any, Any], holder: Any) -> dict[Any, Any]:
     noting: dict[Any, Any] = {hop.cond: _cond, hop.while_loop: _while_loop, hop.scan: _scan, hop.map_impl: _map}
@@ -52,7 +52,7 @@ def _add_tracing_rules(rules: dict[Any, Any], holder: Any) -> dict[Any, Any]:
 
 
 def _call_function(function: Function, args: Any, kwargs: Any = None) -> Any:
-    if function.__name__ == "_cond_op_wrapper":  # of all of them it alone may be given nested operands
+    if function.__name__ == "_cond_op_wrapper":  # the only one with nested operands
         predicate, yes, no, operands = args
         flat, spec = pytree.tree_flatten(operands)
         args = predicate, partial(_call_unflattened, yes, spec), partial(_call_unflattened, no, spec), flat
@@ -74,10 +74,10 @@ def _call_unflattened(function: Function, spec: pytree.TreeSpec, *leaves: torch.
 
 
 class SubgraphTracer(Tracer):
-    """Notes what a function does that an operator takes. What it reads of the outside becomes a further operand.
+    """Records a function that is passed to an operator. Outer tensors that it reads become further operands.
 
     Args:
-        further: tensors of the outside that it or its siblings read, each with where it comes from there; grows while it runs.
+        further: outer tensors that this function or its siblings read, by their outer `Ref`; extended during the run.
     """
 
     def __init__(self, around: Tracer, operands: Tensors, further: dict[Ref, torch.Tensor], writer: SubgraphBuilder | None) -> None:
@@ -99,28 +99,28 @@ class SubgraphTracer(Tracer):
         return found
 
     def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
-        """Return the sizes of a tensor; one of the outside is no operand because it is asked for them."""
+        """Return the sizes of a tensor, without making an outer one an operand."""
         return super().sizes(tensor) if self.knows(tensor) else self._around.sizes(tensor)
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         for tensor in written(func, args, kwargs) if isinstance(func, torch._ops.OpOverload) else ():
-            self.ref(tensor)  # so that one of the outside is known to be that
+            self.ref(tensor)  # records an outer tensor as such
         super()._check(func, args, kwargs)
 
     def is_constant(self, tensor: torch.Tensor) -> bool:
-        """Return that no value is: what it is asked for would not be held against other runs."""
+        """Return False, because a constant read here would not be compared with other runs."""
         return False
 
     def _answer_branch(self, tensor: torch.Tensor, said: bool) -> bool:
         raise self.refusal("a tensor value is read inside a function of a higher-order operator,")
 
     def refuse(self, error: Exception) -> Exception:
-        """Keep the first error that ends the run, here and around."""
+        """Keep the first error that ends the run, also in the outer tracer."""
         return super().refuse(self._around.refuse(error))
 
 
 class SubgraphBuilder(GraphBuilder):
-    """Writes the graph of such a function, held against the same function in the other runs."""
+    """Builds the graph of such a function, checked against the same function in the other runs."""
 
     def __init__(self, around: GraphBuilder, traces: Sequence[Trace], operands: Tensors, sizes: Sequence[Sizes]) -> None:
         self._begin(around.axes, traces, around.sizes, around.of_results.shape_propagation)
@@ -129,12 +129,12 @@ class SubgraphBuilder(GraphBuilder):
             self.operand(Ref("input", number), tensor, known)
 
     def operand(self, ref: Ref, tensor: torch.Tensor, sizes: Sizes) -> None:
-        """Make a placeholder, unless there is one."""
+        """Add a placeholder, unless it exists."""
         if ref not in self._nodes:
             self._add_placeholder(f"operand_{ref.key}", ref, SymbolicMeta.of(sizes, tensor.dtype, storage(tensor)))
 
     def module(self, trace: Trace, count: int) -> torch.fx.GraphModule:
-        """Return the graph, once the function has returned: its placeholders, as many as there are operands, stand first."""
+        """Return the graph after the function has returned, with one placeholder per operand at its beginning."""
         self._finish(trace)
         for number in reversed(range(count)):
             self.graph._root.append(self._nodes[Ref("input", number)])
@@ -142,10 +142,10 @@ class SubgraphBuilder(GraphBuilder):
 
 
 class HigherOrderCall:
-    """What the functions did that one call of an operator takes, each run once.
+    """The traces of the functions of one operator call, each run once.
 
     Args:
-        operands: what all functions are called with, and their sizes.
+        operands: the arguments of all functions, with their sizes.
     """
 
     def __init__(self, tracer: Tracer, op: Any, functions: Sequence[Function], operands: Sequence[tuple[torch.Tensor, Sizes]]) -> None:
@@ -192,13 +192,13 @@ class HigherOrderCall:
             self._outer.modules[trace.name] = writer.module(trace, count)
 
     def sizes(self, number: int) -> list[Sizes]:
-        """Return the sizes of what a function returned: those of this run while no graph is written."""
+        """Return the sizes of the results of a function: expressions while a graph is built, otherwise those of this run."""
         if not self._writers:
             return [tuple(answer.shape) for answer in self.answers[number]]
         return [self._writers[number].known[ref] for ref in self.traces[number].returned]
 
     def check_alike(self, number: int, given: Tensors, sizes: Sequence[Sizes]) -> None:
-        """Refuse results that have other dtypes or sizes than these, where a file has one type for both."""
+        """Refuse results with other dtypes or sizes than these, because the exported operator needs one type."""
         answers = self.answers[number][: len(given)]
         if [t.dtype for t in answers] != [t.dtype for t in given] or self.sizes(number)[: len(given)] != list(sizes):
             raise self._tracer.refusal(
@@ -209,14 +209,14 @@ class HigherOrderCall:
         return ", ".join(str(one) if self._outer is None else self._outer.axes.format_size(one) for one in sizes)
 
     def record_call(self, args: tuple[Any, ...], results: Tensors, sizes: Sequence[Sizes], number: int) -> Any:
-        """Note the call, and return its results, nested as a function nested them where that was asked for."""
-        made = [result.clone() for result in results]
+        """Record the call, and return its results, nested like those of the function if requested."""
+        copies = [result.clone() for result in results]
         if self._may_return_an_operand:
-            for tensor in (*self._tensors, *self.further.values(), *made):
+            for tensor in (*self._tensors, *self.further.values(), *copies):
                 self._tracer.is_not_to_be_written(tensor, f"a tensor that {self._op} may return")
-        self._tracer.note(self._op, args, made, list(sizes))
+        self._tracer.note(self._op, args, copies, list(sizes))
         spec = self.traces[number].spec
-        return pytree.tree_unflatten(made, spec) if self._nested and spec is not None else tuple(made)
+        return pytree.tree_unflatten(copies, spec) if self._nested and spec is not None else tuple(copies)
 
 
 def _cond(tracer: Tracer, predicate: Any, yes: Function, no: Function, operands: Tensors) -> Any:
@@ -254,7 +254,7 @@ def _map(tracer: Tracer, function: Function, xs: Tensors, extra: Tensors, mutate
 
 
 def _check_nothing_is_written(tracer: Tracer, op: Any, mutated_arg_indices: str) -> None:
-    if mutated_arg_indices:  # from torch 2.14 on it names what the function writes into
+    if mutated_arg_indices:  # from torch 2.14, it lists the inputs that the function mutates
         raise tracer.refusal(f"the function passed to {op} writes into its arguments,")
 
 
@@ -268,7 +268,7 @@ def _make_row_call(
 
 
 def _record_row_results(tracer: Tracer, inner: HigherOrderCall, args: tuple[Any, ...], xs: Tensors, states: int) -> Any:
-    """The last states, and the rows that each turn gives: here those of the first, since only their sizes count."""
+    """The final states and the rows of all iterations, here copies of the first, because only their sizes matter."""
     count, length = len(xs[0]), tracer.sizes(xs[0])[0]
     answers, sizes = inner.answers[0], inner.sizes(0)
     results = [*answers[:states], *(row.expand(count, *row.shape) for row in answers[states:])]

@@ -1,4 +1,4 @@
-"""Sizes at which a test in an installed library comes out another way, which are run as well."""
+"""Choose further sizes to run, at which a guard in an installed library has another outcome."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..guards.witnesses import fails, sizes_near
 from ..trace.size_domain import SizeAssignment, SizeDomain
 
 SMALL = range(1, 9)
-LARGEST = 256  # a single axis is asked for beyond by `open_guards`, without a run
+LARGEST = 256  # `open_guards` checks a single axis at larger sizes, without a run
 
 
 def asked_by_libraries(axes: SizeDomain) -> Iterator[SizeAssignment]:
-    """Yield for each test of an installed library, and each axis that it asks of, a setting at which it comes out another way.
+    """Yield for each guard of an installed library, and each axis in it, a setting with another outcome.
 
-    Libraries ask `size > 1` where nothing depends on it, so these tests do not tell sizes apart unless such a run makes other calls.
+    Libraries test `size > 1` without consequences, so these guards do not fork unless such a run makes other calls.
     """
     tests = [guard.expr for guard in axes.environment.guards if is_in_library(guard.sloc)]
     for test in dict.fromkeys(tests):
@@ -30,13 +30,13 @@ def asked_by_libraries(axes: SizeDomain) -> Iterator[SizeAssignment]:
 
 
 def is_of_library(model: nn.Module) -> bool:
-    """Return whether a part of the model is of an installed library other than torch."""
+    """Return whether a submodule's class is from an installed library other than torch."""
     files = {getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in {type(part) for part in model.modules()}}
     return any("/site-packages/" in file and not file.startswith(TORCH) for file in files)
 
 
 def _other_side(test: sympy.Basic, symbol: sympy.Symbol, axes: SizeDomain) -> SizeAssignment | None:
-    """Return sizes longer than the example's at which a test fails by the size of this axis alone; None where none of those tried does."""
+    """Return sizes longer than the example's at which this axis alone makes a test fail; None if none was found."""
     longer = axes.longer()
     sizes = (*SMALL, *longer.values(), *(size for size in sizes_near(test) if size <= LARGEST))
     tried = (axes.clamp({**longer, symbol: size}) for size in sizes)

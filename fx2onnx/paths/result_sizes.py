@@ -17,10 +17,10 @@ from ..trace.source_location import line_in
 
 
 class ResultSizes:
-    """Works out the sizes of results.
+    """Computes the sizes of results.
 
     Args:
-        known: the sizes of all tensors before.
+        known: the sizes of all earlier tensors.
     """
 
     def __init__(self, sizes: SizeChecks, of_operators: ShapePropagation, known: dict[Ref, tuple[Size, ...]]) -> None:

@@ -1,4 +1,4 @@
-"""The sizes of a call that takes a size which values decide, or gives one: as torch propagates symbols that have no number."""
+"""Propagate sizes through calls with data-dependent sizes, with torch's unbacked symbols."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from ..ir.expressions import Size, sizes_of
 from ..trace.effects import INDEXING
 from ..trace.size_domain import SizeDomain, environment_of
 
-NUMBER = 13  # of the first symbol, where torch needs one to decide by: it is no size that a model treats apart
+NUMBER = 13  # of the first symbol if torch needs a value to decide; models rarely treat this size specially
 aten = torch.ops.aten
-Told = list[list[tuple[Size | None, Any]] | None]  # of each axis, and what torch calls its size
+Told = list[list[tuple[Size | None, Any]] | None]  # for each axis its size in our symbols, and in torch's
 
 
 class Propagation:
-    """One call, made in an environment of its own, so that nothing that it takes for granted counts further on.
+    """One call in its own environment, so that torch's assumptions do not affect later calls.
 
     Args:
-        has_numbers: whether symbols that values decide have a number, the same in no two.
+        has_numbers: whether data-dependent symbols have a value, different for each.
     """
 
     def __init__(self, axes: SizeDomain, has_numbers: bool) -> None:
         self._axes, self._has_numbers = axes, has_numbers
         self._environment = environment_of(axes.example, axes.names)
-        self._theirs: dict[sympy.Symbol, sympy.Symbol] = {}  # of this environment, by ours
+        self._theirs: dict[sympy.Symbol, sympy.Symbol] = {}  # the symbols of this environment, by ours
 
     def sizes(self, node: torch.fx.Node) -> list[list[Any] | None] | None:
-        """Return the sizes of each result, in the symbols of this environment; None where torch cannot say."""
+        """Return the sizes of each result, in the symbols of this environment; None if torch cannot compute them."""
         try:
             mode = FakeTensorMode(shape_env=self._environment)
             with torch._C.DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher(), mode:
                 args, kwargs = pytree.tree_map(partial(self._argument, is_mask=node.target in INDEXING), (node.args, dict(node.kwargs)))
                 results = pytree.tree_leaves(node.target(*args, **kwargs))  # type: ignore[operator]
             shapes = [list(sizes_of(result)) if isinstance(result, torch.Tensor) else None for result in results]
-        except Exception:  # noqa: BLE001 - what it gives is held against the runs, and without it the model is refused
+        except Exception:  # noqa: BLE001 - the result is compared with the runs, and without it the model is refused
             return None
         return shapes if self._decides_nothing() else None
 
     def translate_size(self, size: Any) -> Size | None:
-        """Return a size in our symbols; None of one that is new, or that torch holds to be equal to another."""
+        """Return a size in our symbols; None for a new symbol, or one that torch assumes to equal another."""
         ours = {theirs: symbol for symbol, theirs in self._theirs.items()}
         if isinstance(size, int):
             return size
@@ -55,14 +55,14 @@ class Propagation:
 
     @property
     def _equal(self) -> set[sympy.Symbol]:
-        """The symbols that eager may broadcast against each other."""
+        """The symbols that torch assumes to be equal, although eager may broadcast one to the other."""
         asserted = (one.expr for many in self._environment.deferred_runtime_asserts.values() for one in many)
         return {symbol for test in asserted if isinstance(test, sympy.Eq) for symbol in test.free_symbols}
 
     def _decides_nothing(self) -> bool:
-        """Whether torch has asked of symbols that have a number only whether they are small."""
-        asked = (guard.expr for guard in self._environment.guards if self._axes.fresh.among(guard.expr))
-        return all(is_implied(or_is_small(test), self._axes.ranges_of(test)) for test in asked)
+        """Whether torch's guards on symbols with a value only test whether they are small."""
+        tests = (guard.expr for guard in self._environment.guards if self._axes.fresh.among(guard.expr))
+        return all(is_implied(or_is_small(test), self._axes.ranges_of(test)) for test in tests)
 
     def _argument(self, leaf: Any, is_mask: bool = False) -> Any:
         if isinstance(leaf, torch.fx.Node):
@@ -92,15 +92,15 @@ class Propagation:
         if self._has_numbers:
             self._environment.add_fresh(ours, NUMBER + 2 * len(self._theirs))
             return ours
-        made = self._environment.create_unbacked_symint().node.expr
+        unbacked = self._environment.create_unbacked_symint().node.expr
         if ours.is_nonnegative:
-            self._environment._constrain_range_for_size(made)
-        return made
+            self._environment._constrain_range_for_size(unbacked)
+        return unbacked
 
 
 def propagate_sizes(node: torch.fx.Node, axes: SizeDomain) -> Told:
-    """Return the sizes of each result of a call, as far as torch can say them: none of an axis that values decide anew."""
-    if node.target is aten.one_hot.default and len(node.args) == 1:  # of as many classes as there are
+    """Return the sizes of each result of a call, with None for axes with new data-dependent sizes."""
+    if node.target is aten.one_hot.default and len(node.args) == 1:  # the number of classes depends on values
         return [[*((size, size) for size in node.args[0].meta["val"].sizes), (None, None)]]  # type: ignore[union-attr]
     for has_numbers in (False, True):
         call = Propagation(axes, has_numbers)

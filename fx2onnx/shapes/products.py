@@ -1,4 +1,4 @@
-"""Shapes of products: linear layers, matrices, attention, convolutions, pools, and what reduces axes."""
+"""Shape functions of products and windows: linear layers, matrix products, attention, convolutions, pooling and reductions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ aten = torch.ops.aten
 
 
 def linear_shape(x: Shape, weight: Shape, bias: Any = None) -> Shape:
-    """Replace the last axis by as many features as the weight has rows."""
+    """Replace the last axis by the number of rows of the weight."""
     return Shape((*x[:-1], *weight[:-1]))
 
 
 def matmul_shape(a: Shape, b: Shape) -> Shape:
-    """Multiply matrices, broadcasting what is before them; a vector is a row on the left, a column on the right."""
+    """Multiply matrices with broadcast batch axes; a vector is a row on the left and a column on the right."""
     batch = broadcast(a[:-2], b[:-2])
     return Shape((*batch, *(a[-2:-1] if len(a) > 1 else ()), *(b[-1:] if len(b) > 1 else ())))
 
 
 def addmm_shape(x: Shape, a: Shape, b: Shape, **_: Any) -> Shape:
-    """Multiply matrices and add what broadcasts to the product."""
+    """Multiply matrices, and add a tensor that broadcasts to the product."""
     return matmul_shape(a, b)
 
 
@@ -37,14 +37,14 @@ def dot_shape(a: Shape, b: Shape) -> Shape:
 
 
 def attention_shape(query: Shape, key: Shape, value: Shape, *_: Any, **__: Any) -> Shape:
-    """Return a value for each query; heads of keys and values may be fewer."""
+    """Return a value for each query; keys and values may have fewer heads."""
     if query[:-3] != key[:-3] or query[:-3] != value[:-3]:
         raise DataDependentGuard
     return Shape((*query[:-1], value[-1]))
 
 
 def einsum_shape(equation: str, tensors: Sequence[Shape], **_: Any) -> Shape:
-    """Follow the equation. Raises Undecided if it has an ellipsis or no arrow."""
+    """Evaluate the equation. Raises DataDependentGuard if it has an ellipsis or no arrow."""
     given, arrow, wanted = equation.replace(" ", "").partition("->")
     if not arrow or "." in equation:
         raise DataDependentGuard
@@ -82,14 +82,14 @@ def _pool_shape(x: Shape, axes: int, kernel: Any, stride: Any, padding: Any, dil
 
 
 def adaptive_pool_shape(x: Shape, output_size: Any) -> Shape:
-    """Return the requested output size. Raises Undecided if it is symbolic."""
+    """Return the requested output size. Raises DataDependentGuard if it is symbolic."""
     if not isinstance(output_size, (list, tuple)) or not all(isinstance(size, int) for size in output_size):
         raise DataDependentGuard
     return Shape((*x[: -len(output_size)], *output_size))
 
 
 def resize_shape(x: Shape, *given: Any) -> Shape:
-    """Scale an image, where some scales follow from sizes. Raises Undecided where none does."""
+    """Scale an image if some scales depend on sizes. Raises DataDependentGuard if none does."""
     scales = given[-1]
     if not isinstance(scales, (list, tuple)) or not any(isinstance(scale, sympy.Basic) for scale in scales):
         raise DataDependentGuard
@@ -111,7 +111,7 @@ def recurrent_shapes(x: Shape, hidden: Any, *given: Any) -> list[Shape]:
 
 
 def reduction_shape(x: Shape, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape:
-    """Drop axes, all where none is named, or keep one element of each."""
+    """Remove axes (all if none is given), or keep them with size 1."""
     dims = [dim] if isinstance(dim, int) else list(dim or range(len(x)))
     axes = {at(axis, len(x)) for axis in dims}
     if keepdim:
@@ -120,17 +120,17 @@ def reduction_shape(x: Shape, dim: Any = None, keepdim: bool = False, **_: Any) 
 
 
 def reduction_shapes_with_indices(x: Shape, dim: int, keepdim: bool = False) -> list[Shape]:
-    """Return values and positions."""
+    """Return the shapes of values and indices."""
     return [reduction_shape(x, dim, keepdim)] * 2
 
 
 def std_shape(x: Shape, dim: Any = None, unbiased: Any = True, keepdim: bool = False, **_: Any) -> Shape:
-    """Reduce axes; `unbiased` comes before `keepdim`."""
+    """Reduce axes; `unbiased` precedes `keepdim`."""
     return reduction_shape(x, dim, keepdim)
 
 
 def norm_shape(x: Shape, p: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Shape:
-    """Reduce axes; the order of the norm comes first."""
+    """Reduce axes; the order of the norm is the first argument."""
     return reduction_shape(x, dim, keepdim)
 
 
@@ -140,7 +140,7 @@ def full_reduction_shape(x: Shape, **_: Any) -> Shape:
 
 
 def topk_shapes(x: Shape, k: Any, dim: int = -1, *_: Any, **__: Any) -> list[Shape]:
-    """Return so many values and positions along an axis."""
+    """Return the shapes of `k` values and indices along an axis."""
     if not x:
         return [x, x]
     sizes = list(x)

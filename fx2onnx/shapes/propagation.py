@@ -1,4 +1,4 @@
-"""Sizes that operators give: by their shape functions, or by a call with tensors that have no elements, and symbols for sizes."""
+"""Sizes of operator results, from shape functions or from a call with fake tensors and symbolic sizes."""
 
 from __future__ import annotations
 
@@ -23,46 +23,46 @@ from .rules import result_shapes, rule_of
 from .sizes import Shape, floor_divide
 
 STEPPING = ("conv", "pool", "unfold", "im2col", "upsample", "slice", "arange", "linspace", "pad", "stft", "split", "chunk", "diag")
-FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # how much larger than the example a size is, where what torch decided is tried
+FURTHER = (0, 1, 2, 3, 7, 60, 1000, 4000)  # additions to the example's sizes at which torch's guards are evaluated
 aten = torch.ops.aten
-EXAMPLE = "example"  # in the `meta` of a graph module: the sizes of the example, by name
+EXAMPLE = "example"  # in the `meta` of a graph module: the example's sizes, by name
 Sizes = Sequence[tuple[Size, ...] | None]
 
 
 class ShapePropagation:
-    """Works out the sizes of results from those of the arguments, in an environment of its own.
+    """Computes the sizes of results from those of the arguments, in its own environment.
 
     Args:
-        settings: at which the module was run, so that what comes out another way at one of them was seen.
+        settings: the sizes at which the module was run, where a different outcome of a guard would have been noticed.
     """
 
     def __init__(self, axes: SizeDomain, settings: Sequence[SizeAssignment]) -> None:
         self._axes, self._example, self._settings = axes, axes.example, settings
 
     def of(self, node: torch.fx.Node) -> Sizes:
-        """Return the sizes of each result of a call; none where torch cannot say.
+        """Return the sizes of each result of a call; empty if torch cannot compute them.
 
         Raises:
-            TraceUnsupported: torch decides something by a size larger than the example, and no run shows what follows.
+            TraceUnsupported: If a guard of torch, which all runs satisfy, changes the sizes at larger sizes.
         """
         if (found := sizes_by_rule(node)) is not None:
             return found
-        made, tests = self._propagate_fake(node)
-        if made is None:
+        sizes, tests = self._propagate_fake(node)
+        if sizes is None:
             return []
-        if not is_windowed(node.target):  # type: ignore[arg-type]  # all that others decide is whether sizes are equal, as eager needs them to be
-            return made
+        if not is_windowed(node.target):  # type: ignore[arg-type]  # other operators only test whether sizes are equal, as eager requires
+            return sizes
         for test in tests:
-            seen = all(evaluate_at(test, setting) == sympy.true for setting in self._settings)
+            holds_in_runs = all(evaluate_at(test, setting) == sympy.true for setting in self._settings)
             other = next((setting for setting in self._larger(test) if evaluate_at(test, setting) == sympy.false), None)
-            if seen and other is not None and not self._tells_the_same_at(other, node, made):
+            if holds_in_runs and other is not None and not self._has_same_sizes_at(other, node, sizes):
                 raise TraceUnsupported(
                     f"the result size of {node.target} depends on a condition that is true in all runs: {self._axes.format_size(test)}"
                 )
-        return made
+        return sizes
 
     def _propagate_fake(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
-        """Return what torch says, nothing where it cannot, and the tests that it makes of sizes; each call is made once."""
+        """Return torch's sizes (None if it fails) and its guards; each call is made once."""
         leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
         key = node.target, spec, *self._example.items(), *((type(leaf), _known_of(leaf)) for leaf in leaves)
         if key not in self._axes.worked_out:
@@ -76,21 +76,21 @@ class ShapePropagation:
             with torch._C.DisableTorchFunction(), torch.no_grad(), FakeTensorMode(shape_env=environment):
                 args, kwargs = pytree.tree_map(partial(self._argument, environment), (node.args, dict(node.kwargs)))
                 results = pytree.tree_leaves(node.target(*args, **kwargs))  # type: ignore[operator]
-            made = [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in results]
-        except Exception:  # noqa: BLE001 - it is one way of several to learn a size, and each is held against what the runs gave
+            sizes = [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in results]
+        except Exception:  # noqa: BLE001 - only one of several sources of a size, all compared with the runs
             return None, []
-        return made, [guard.expr for guard in environment.guards]
+        return sizes, [guard.expr for guard in environment.guards]
 
-    def _tells_the_same_at(self, setting: SizeAssignment, node: torch.fx.Node, made: Sizes) -> bool:
-        """Whether what was decided makes no difference to the sizes: convolutions choose a kernel by size and threads."""
-        return ShapePropagation(replace(self._axes, example=setting), self._settings)._propagate_fake(node)[0] == made
+    def _has_same_sizes_at(self, setting: SizeAssignment, node: torch.fx.Node, sizes: Sizes) -> bool:
+        """Whether a guard has no effect on the sizes, such as the choice of a convolution kernel by size and threads."""
+        return ShapePropagation(replace(self._axes, example=setting), self._settings)._propagate_fake(node)[0] == sizes
 
     def _larger(self, test: sympy.Basic) -> Iterator[SizeAssignment]:
-        """The sizes that a test is tried at; those that it does not ask for are as in the example."""
+        """The sizes at which a test is evaluated; sizes not in the test are the example's."""
         further = FURTHER if len(self._example) < 3 else FURTHER[:4]
-        asked = [symbol for symbol in self._example if symbol in test.free_symbols]
-        for more in product(further, repeat=len(asked)):
-            yield self._example | {symbol: self._example[symbol] + n for symbol, n in zip(asked, more, strict=True)}
+        symbols = [symbol for symbol in self._example if symbol in test.free_symbols]
+        for more in product(further, repeat=len(symbols)):
+            yield self._example | {symbol: self._example[symbol] + n for symbol, n in zip(symbols, more, strict=True)}
 
     def _argument(self, environment: Environment, leaf: Any) -> Any:
         def number(size: Any) -> Any:
@@ -103,7 +103,7 @@ class ShapePropagation:
 
 
 def sizes_by_rule(node: torch.fx.Node) -> list[Shape] | None:
-    """Return the sizes of each result of a call by the shape function of its operator; None where it has none, or that does not tell."""
+    """Return the sizes of each result from the operator's shape function; None if there is none, or if it is inconclusive."""
     if rule_of(node.target) is None or any("times" in argument.meta for argument in node.all_input_nodes):  # a list that a loop fills
         return None
     args, kwargs = map_aggregate((node.args, node.kwargs), _convert_to_shape)
@@ -116,15 +116,15 @@ def _convert_to_shape(leaf: Any) -> Any:
 
 
 def _known_of(leaf: Any) -> Any:
-    """What is known of an argument, that it can be looked up by."""
+    """The metadata of an argument as a cache key."""
     values = pytree.tree_leaves(leaf.meta["val"]) if isinstance(leaf, torch.fx.Node) else [leaf]
     return tuple((value.sizes, value.dtype) if isinstance(value, SymbolicMeta) else expression(value) for value in values)
 
 
 def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str, Any]]:
-    """Return what the argument nodes of a node hold, and its arguments, for torch to compute with.
+    """Return fake values of the argument nodes of a node, and its arguments, for torch to compute with.
 
-    What a run described becomes a tensor without elements, and an expression a number, in an environment of their own.
+    A SymbolicMeta becomes a fake tensor and an expression becomes a symbolic number, in a new environment.
     """
     values = [argument.meta["val"] for argument in node.all_input_nodes]
     described = [value for value in pytree.tree_leaves(values) if isinstance(value, SymbolicMeta)]
@@ -133,7 +133,7 @@ def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str,
         return values, node.args, dict(node.kwargs)
     environment = Environment()
     sizes = {new_symbol(environment, name, size): size for name, size in example.items()}
-    decided: dict[sympy.Basic, sympy.Basic] = {}  # of what values decide, and its name there
+    decided: dict[sympy.Basic, sympy.Basic] = {}  # the unbacked symbol of each data-dependent symbol
 
     def number(size: Any) -> Any:
         for symbol in size.free_symbols - set(sizes) - set(decided):
@@ -153,15 +153,15 @@ def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str,
 
 
 def is_windowed(op: torch._ops.OpOverload) -> bool:
-    """Return whether an operator goes along an axis in steps, so that a few sizes may all give the same."""
+    """Return whether an operator steps along an axis, so that several sizes may give the same result."""
     return any(part in op._opname for part in STEPPING)
 
 
 def check_parts(node: torch.fx.Node, parts: int, axes: SizeDomain, line: str) -> None:
-    """Refuse to cut an axis into as many parts as all runs show, where there are more at other sizes; fewer are an error of the file.
+    """Refuse to split an axis into the number of parts in all runs if other sizes give more; fewer cause an error at run time.
 
     Raises:
-        NoFallback: it is.
+        NoFallback: If there are more.
     """
     number = _number_of_parts(node)
     for setting in axes.propose_sizes(number.free_symbols) if isinstance(number, sympy.Basic) else ():
@@ -172,7 +172,7 @@ def check_parts(node: torch.fx.Node, parts: int, axes: SizeDomain, line: str) ->
 
 
 def _number_of_parts(node: torch.fx.Node) -> Any:
-    """Into how many parts it cuts an axis, where that follows from the size of the axis; None for other operators."""
+    """The number of parts into which a node splits an axis, if that depends on the size; None for other operators."""
     if node.target not in (aten.unbind.int, aten.split.Tensor):
         return None
     given: tuple[Any, ...] = (*node.args, node.kwargs.get("dim", 0))
@@ -182,5 +182,5 @@ def _number_of_parts(node: torch.fx.Node) -> Any:
 
 
 def has_symbols(leaves: Sequence[Any]) -> bool:
-    """Return whether a size is among the arguments of a call."""
+    """Return whether a call has symbolic sizes as arguments."""
     return any(isinstance(leaf, sympy.Basic) for leaf in leaves)

@@ -17,20 +17,20 @@ aten = torch.ops.aten
 
 
 def result_shapes(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Shape] | None:
-    """Return the shapes of the results of a call, in which a `Shape` stands for each tensor; None where no rule tells them."""
+    """Return the shapes of the results of a call whose tensors are given as `Shape`; None if no rule decides them."""
     rule = rule_of(op)
     if rule is None:
         return None
     try:
-        made = rule(*args, **kwargs)
+        shapes = rule(*args, **kwargs)
     except DataDependentGuard:
         return None
-    return [made] if isinstance(made, Shape) else made
+    return [shapes] if isinstance(shapes, Shape) else shapes
 
 
 @cache
 def rule_of(op: Any) -> Any:
-    """Return the shape function of an operator; None where it has none."""
+    """Return the shape function of an operator; None if it has none."""
     if op in RULES or not isinstance(op, torch._ops.OpOverload):
         return RULES.get(op)
     is_plain = torch.Tag.pointwise in op.tags and len(op._schema.returns) == 1 and "out" not in op._overloadname
@@ -68,7 +68,7 @@ def scalar_shape(*_: Any, **__: Any) -> Shape:
 
 
 def arange_shape(*given: Any, **_: Any) -> Shape:
-    """Return how many numbers `arange` gives. Raises Undecided where it goes in steps of integers, or may be empty."""
+    """Return the length of `arange`. Raises DataDependentGuard for integer steps other than 1, or if it may be empty."""
     start, end, step = (0, *given, 1) if len(given) == 1 else (*given, 1)[:3]
     if any(isinstance(number, sympy.Expr) and not number.is_integer for number in (start, end, step)):
         whole = _convert_to_float(end) - start if start else _convert_to_float(end)
@@ -82,8 +82,8 @@ def arange_shape(*given: Any, **_: Any) -> Shape:
 
 
 def _convert_to_float(number: Any) -> Any:
-    told = sympy.sympify(number)
-    return ToFloat(told) if told.is_integer else told
+    converted = sympy.sympify(number)
+    return ToFloat(converted) if converted.is_integer else converted
 
 
 def linspace_shape(start: Any, end: Any, steps: Any, *_: Any, **__: Any) -> Shape:
@@ -92,13 +92,13 @@ def linspace_shape(start: Any, end: Any, steps: Any, *_: Any, **__: Any) -> Shap
 
 
 def triu_indices_shape(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
-    """Return two positions of each entry of a square on this diagonal or above it."""
+    """Return two indices per entry of a square matrix on or above this diagonal."""
     _check_square(row, col, offset)
     return Shape([2, _entries_above(row, offset)])
 
 
 def tril_indices_shape(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
-    """Return two positions of each entry of a square on this diagonal or below it."""
+    """Return two indices per entry of a square matrix on or below this diagonal."""
     _check_square(row, col, offset)
     return Shape([2, plain(row * row - _entries_above(row, offset + 1))])
 
@@ -131,7 +131,7 @@ LIKE_FIRST = (
     *("quantize_per_tensor", "quantize_per_channel", "dequantize.self"),
     *("fill.Scalar", "fill_.Scalar", "fill.Tensor", "fill_.Tensor", "bernoulli.p"),
 )
-BY_ELEMENT = (  # torch does not say so of these
+BY_ELEMENT = (  # torch does not tag these as pointwise
     *("where.self", "where.ScalarOther", "where.ScalarSelf", "masked_fill.Scalar", "masked_fill.Tensor", "masked_scatter"),
     *("__and__.Tensor", "__or__.Tensor", "__xor__.Tensor", "divide.Tensor", "subtract.Tensor", "multiply.Tensor", "rsub.Scalar"),
     *("rsub.Tensor", "floor_divide", "true_divide.Tensor", "isclose", "greater.Tensor", "less.Tensor", "not_equal.Tensor"),
@@ -141,7 +141,7 @@ SIZES_SECOND = ("new_zeros", "new_ones", "new_empty", "new_full")
 
 
 def _overloads(names: Sequence[str]) -> list[Any]:
-    """The overloads of these names that this torch has."""
+    """The overloads of these names that exist in this version of torch."""
     pairs = [name.partition(".")[::2] for name in names]
     return [getattr(getattr(aten, name), overload or "default") for name, overload in pairs if hasattr(aten, name)]
 

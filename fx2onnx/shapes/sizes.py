@@ -1,4 +1,4 @@
-"""Arithmetic of sizes: integers where they are known, sympy expressions otherwise."""
+"""Arithmetic of sizes: integers if they are known, otherwise sympy expressions."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import sympy
 from torch.utils._sympy.functions import FloorDiv, Max, Min
 
 Size: TypeAlias = int | sympy.Expr
-SLICE_END = 2**31  # what torch takes for the end of an axis
+SLICE_END = 2**31  # torch's value for the end of an axis
 
 
 class Shape(tuple[Size, ...]):
-    """The sizes of a tensor among the arguments of an operator, or of a result."""
+    """The sizes of a tensor argument or result of an operator."""
 
     __slots__ = ()
 
 
 class DataDependentGuard(Exception):
-    """A shape function does not tell: the sizes decide which of several rules applies, or none is known."""
+    """A shape function is inconclusive: the sizes decide between several rules, or no rule is known."""
 
 
 def is_one(size: Size) -> bool:
@@ -30,17 +30,17 @@ def is_one(size: Size) -> bool:
 
 
 def plain(size: Any) -> Size:
-    """Return a number as Python's own, an expression as it is."""
+    """Return a number as a Python number, and an expression unchanged."""
     return int(size) if isinstance(size, sympy.Integer) else size
 
 
 def at(axis: int, rank: int) -> int:
-    """Return an axis counted from the first; a tensor without any has one, 0."""
+    """Return a non-negative axis; a scalar tensor counts as having one axis."""
     return axis + max(rank, 1) if axis < 0 else axis
 
 
 def broadcast(*shapes: Sequence[Size]) -> Shape:
-    """Return the shape that shapes broadcast to. Raises Undecided where two sizes differ and neither is the number 1."""
+    """Return the broadcast shape. Raises DataDependentGuard if two sizes differ and neither is 1."""
     if len(shapes) == 1 or all(shape == shapes[0] for shape in shapes[1:]):
         return Shape(shapes[0])
     return Shape([_common(sizes) for sizes in zip_longest(*map(reversed, shapes), fillvalue=1)][::-1])
@@ -54,12 +54,12 @@ def _common(sizes: Iterable[Size]) -> Size:
 
 
 def product(sizes: Iterable[Size]) -> Size:
-    """Return how many elements a tensor of these sizes has."""
+    """Return the number of elements of a tensor with these sizes."""
     return plain(prod(sizes))
 
 
 def quotient(whole: Size, part: Size) -> Size:
-    """Return how many parts of this size make up the whole. Raises Undecided where that is not seen to be an integer."""
+    """Return `whole / part`. Raises DataDependentGuard if that is not certainly an integer."""
     if part == 0:
         raise DataDependentGuard
     if isinstance(whole, int) and isinstance(part, int):
@@ -71,21 +71,21 @@ def quotient(whole: Size, part: Size) -> Size:
 
 
 def floor_divide(size: Any, step: Any) -> Any:
-    """Return how many whole steps a size has."""
+    """Return the number of whole steps in a size."""
     if step == 1:
         return size
     return size // step if isinstance(size, int) and isinstance(step, int) else plain(FloorDiv(size, step))
 
 
 def positive(size: Any) -> Any:
-    """Return a size, or 0 where it is less."""
+    """Return a size, or 0 if it is negative."""
     if isinstance(size, int) or size.is_number:
         return max(int(size), 0)
     return size if size.is_nonnegative else Max(0, size)
 
 
 def within(position: Any, size: Any) -> Any:
-    """Return where a position lies on an axis: counted from its end if it is negative, and never outside."""
+    """Return a slice position clamped to the axis, counted from its end if it is negative."""
     if isinstance(position, int) and position >= SLICE_END:
         return size
     if isinstance(position, int) and isinstance(size, int):
@@ -97,27 +97,27 @@ def within(position: Any, size: Any) -> Any:
 
 
 def replace_size(shape: Sequence[Size], axis: int, size: Any) -> Shape:
-    """Return a shape with another size of one axis."""
+    """Return a shape with one size replaced."""
     axis = at(axis, len(shape))
     return Shape((*shape[:axis], plain(size), *shape[axis + 1 :]))
 
 
 def windows(sizes: Sequence[Size], *given: Any) -> list[Size]:
-    """Return how often a window fits along each axis.
+    """Return the number of window positions along each axis.
 
     Args:
-        given: kernel, stride, padding, dilation; each one number for all axes, or one for each.
+        given: kernel, stride, padding, dilation; each one number for all axes, or one per axis.
 
     Raises:
-        Undecided: one of them is symbolic.
+        DataDependentGuard: If one of them is symbolic.
     """
-    asked = [repeat_for_axes(value, len(sizes)) for value in given]
-    if not all(isinstance(number, int) for value in asked for number in value):
+    per_axis = [repeat_for_axes(value, len(sizes)) for value in given]
+    if not all(isinstance(number, int) for value in per_axis for number in value):
         raise DataDependentGuard
-    return [plain(floor_divide(size + 2 * p - d * (k - 1) - 1, s) + 1) for size, k, s, p, d in zip(sizes, *asked, strict=True)]
+    return [plain(floor_divide(size + 2 * p - d * (k - 1) - 1, s) + 1) for size, k, s, p, d in zip(sizes, *per_axis, strict=True)]
 
 
-def repeat_for_axes(asked: Any, axes: int) -> list[Any]:
+def repeat_for_axes(value: Any, axes: int) -> list[Any]:
     """Return one value per axis; a single value applies to all axes."""
-    asked = list(asked) if isinstance(asked, (list, tuple)) else [asked]
-    return asked * axes if len(asked) == 1 else asked
+    value = list(value) if isinstance(value, (list, tuple)) else [value]
+    return value * axes if len(value) == 1 else value

@@ -37,7 +37,7 @@ def reshape_shape(x: Shape, shape: Sequence[Any]) -> Shape:
 
 
 def flatten_shape(x: Shape, start_dim: int = 0, end_dim: int = -1) -> Shape:
-    """Join the axes between two."""
+    """Flatten a range of axes."""
     if not x:
         return Shape([1])
     first, last = at(start_dim, len(x)), at(end_dim, len(x))
@@ -70,7 +70,7 @@ def matrix_transpose_shape(x: Shape) -> Shape:
 
 
 def permute_shape(x: Shape, dims: Sequence[int]) -> Shape:
-    """Put the axes in another order."""
+    """Permute the axes."""
     return Shape(x[at(axis, len(x))] for axis in dims)
 
 
@@ -83,19 +83,19 @@ def movedim_shape(x: Shape, source: Any, destination: Any) -> Shape:
 
 
 def expand_shape(x: Shape, size: Sequence[Any], implicit: bool = False) -> Shape:
-    """Repeat axes of one element; -1 keeps a size."""
+    """Expand axes of size 1; -1 keeps a size."""
     new = len(size) - len(x)
-    return Shape(x[axis - new] if type(asked) is int and asked == -1 else plain(asked) for axis, asked in enumerate(size))
+    return Shape(x[axis - new] if type(length) is int and length == -1 else plain(length) for axis, length in enumerate(size))
 
 
 def unsqueeze_shape(x: Shape, dim: int) -> Shape:
-    """Insert an axis of one element."""
+    """Insert an axis of size 1."""
     axis = at(dim, len(x) + 1)
     return Shape((*x[:axis], 1, *x[axis:]))
 
 
 def squeeze_shape(x: Shape, dim: Any = None) -> Shape:
-    """Drop axes of size 1. Raises Undecided for a dynamic axis, which is dropped only at size 1."""
+    """Remove axes of size 1. Raises DataDependentGuard for a dynamic axis, which is removed only at size 1."""
     dims = range(len(x)) if dim is None else [dim] if isinstance(dim, int) else dim
     axes = {at(axis, len(x)) for axis in dims} if x else set()
     if any(not isinstance(x[axis], int) for axis in axes):
@@ -104,13 +104,13 @@ def squeeze_shape(x: Shape, dim: Any = None) -> Shape:
 
 
 def select_shape(x: Shape, dim: int, index: Any) -> Shape:
-    """Drop an axis."""
+    """Remove an axis."""
     axis = at(dim, len(x))
     return Shape((*x[:axis], *x[axis + 1 :]))
 
 
 def slice_shape(x: Shape, dim: int = 0, start: Any = None, end: Any = None, step: Any = 1) -> Shape:
-    """From `start` up to `end`, both within the axis, in steps."""
+    """Slice an axis from `start` to `end`, clamped to the axis, with a step."""
     axis = at(dim, len(x))
     first, last = within(start or 0, x[axis]), within(SLICE_END if end is None else end, x[axis])
     return replace_size(x, axis, floor_divide(positive(last - first) + step - 1, step))
@@ -122,7 +122,7 @@ def narrow_shape(x: Shape, dim: int, start: Any, length: Any) -> Shape:
 
 
 def diagonal_shape(x: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Shape:
-    """Return the diagonal of two axes. Raises Undecided if they are dynamic."""
+    """Return the diagonal of two axes. Raises DataDependentGuard if they are dynamic."""
     one, other = at(dim1, len(x)), at(dim2, len(x))
     rows, columns = x[one], x[other]
     if not isinstance(rows, int) or not isinstance(columns, int):
@@ -132,7 +132,7 @@ def diagonal_shape(x: Shape, offset: int = 0, dim1: int = 0, dim2: int = 1) -> S
 
 
 def unbind_shapes(x: Shape, dim: int = 0) -> list[Shape]:
-    """Return one tensor per element of an axis. Raises Undecided if the axis is dynamic."""
+    """Return one tensor per element of an axis. Raises DataDependentGuard if the axis is dynamic."""
     size = x[at(dim, len(x))]
     if not isinstance(size, int):
         raise DataDependentGuard
@@ -140,7 +140,7 @@ def unbind_shapes(x: Shape, dim: int = 0) -> list[Shape]:
 
 
 def split_shapes(x: Shape, split_size: Any, dim: int = 0) -> list[Shape]:
-    """Split an axis into parts of a given size. Raises Undecided if the number of parts is dynamic."""
+    """Split an axis into parts of a given size. Raises DataDependentGuard if the number of parts is dynamic."""
     size = x[at(dim, len(x))]
     if isinstance(split_size, (list, tuple)):
         return [replace_size(x, dim, part) for part in split_size]
@@ -150,7 +150,7 @@ def split_shapes(x: Shape, split_size: Any, dim: int = 0) -> list[Shape]:
 
 
 def chunk_shapes(x: Shape, chunks: int, dim: int = 0) -> list[Shape]:
-    """Split an axis into at most `chunks` parts. Raises Undecided if the axis is dynamic."""
+    """Split an axis into at most `chunks` parts. Raises DataDependentGuard if the axis is dynamic."""
     size = x[at(dim, len(x))]
     if not isinstance(size, int) or not size:
         raise DataDependentGuard
@@ -177,7 +177,7 @@ def take_along_dim_shape(x: Shape, indices: Shape, dim: int | None = None) -> Sh
 
 
 def cat_shape(tensors: Sequence[Shape], dim: int = 0) -> Shape:
-    """Join tensors along an axis; torch skips those of shape (0,)."""
+    """Concatenate tensors along an axis; torch skips those of shape (0,)."""
     tensors = [x for x in tensors if x != (0,)] or list(tensors[:1])
     axis = at(dim, len(tensors[0]))
     rest = {Shape((*x[:axis], *x[axis + 1 :])) for x in tensors}
@@ -187,7 +187,7 @@ def cat_shape(tensors: Sequence[Shape], dim: int = 0) -> Shape:
 
 
 def stack_shape(tensors: Sequence[Shape], dim: int = 0) -> Shape:
-    """Join tensors along a new axis. Raises Undecided where their sizes are not seen to be equal."""
+    """Stack tensors along a new axis. Raises DataDependentGuard if their shapes are not certainly equal."""
     if len(set(tensors)) > 1:
         raise DataDependentGuard
     axis = at(dim, len(tensors[0]) + 1)
@@ -201,7 +201,7 @@ def repeat_shape(x: Shape, repeats: Sequence[Any]) -> Shape:
 
 
 def tile_shape(x: Shape, dims: Sequence[Any]) -> Shape:
-    """Repeat a tensor along the last axes, or along new ones."""
+    """Repeat a tensor along its last axes, or along new ones."""
     return repeat_shape(x, (*(1,) * (len(x) - len(dims)), *dims))
 
 
@@ -219,7 +219,7 @@ def index_select_shape(x: Shape, dim: int, index: Shape) -> Shape:
 
 
 def index_shape(x: Shape, indices: Sequence[Shape | None]) -> Shape:
-    """Advanced indexing: adjacent indexed axes are replaced in place; otherwise the result axes come first."""
+    """Advanced indexing: adjacent indexed axes are replaced in position; otherwise the result axes come first."""
     given = [axis for axis, index in enumerate(indices) if index is not None]
     positions = broadcast(*(index for index in indices if index is not None))
     rest = [size for axis, size in enumerate(x) if axis not in given]
@@ -228,12 +228,12 @@ def index_shape(x: Shape, indices: Sequence[Shape | None]) -> Shape:
 
 
 def embedding_shape(weight: Shape, indices: Shape, *_: Any, **__: Any) -> Shape:
-    """Return a row for each position."""
+    """Return one row of the weight per index."""
     return Shape((*indices, *weight[1:]))
 
 
 def gather_shape(x: Shape, dim: int, index: Shape, **_: Any) -> Shape:
-    """Return as many elements as positions."""
+    """Return the shape of the index."""
     return Shape(index)
 
 

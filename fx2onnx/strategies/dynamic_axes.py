@@ -1,4 +1,4 @@
-"""What moves, said otherwise than by a tree like the arguments: `dynamic_axes` by name, a `ShapesCollection` by tensor, or by example."""
+"""Convert other declarations of dynamic dimensions to `dynamic_shapes`: `dynamic_axes`, `ShapesCollection` and `AdditionalInputs`."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def asked_shapes(
     dynamic_axes: Mapping[str, Any] | None,
     names: tuple[Sequence[str], Sequence[str]],
 ) -> Any:
-    """Return what was asked to move as a tree like the arguments; of both, `dynamic_shapes` is taken, as torch.onnx.export does.
+    """Return the declared dimensions as a tree like the arguments. `dynamic_shapes` has precedence, as in torch.onnx.export.
 
     Args:
-        names: of the inputs and of the outputs of the file.
+        names: the input names and the output names of the exported model.
 
     Raises:
-        UnsupportedArgument, CaptureError: as `convert_dynamic_axes` and `resolve_shapes_collection`.
+        UnsupportedArgument, CaptureError: As `convert_dynamic_axes` and `resolve_shapes_collection`.
     """
     if dynamic_axes and dynamic_shapes is None:
         return convert_dynamic_axes(model, args, kwargs, dynamic_axes, *names)
@@ -39,10 +39,10 @@ def asked_shapes(
 
 
 def resolve_shapes_collection(model: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Any:
-    """Return the tree that a `ShapesCollection` or `AdditionalInputs` makes for these arguments; anything else as it is.
+    """Return the tree of a `ShapesCollection` or `AdditionalInputs` for these arguments; anything else unchanged.
 
     Raises:
-        CaptureError: a tensor of it is none of the arguments, a further example does not fit them, or `forward` does not take them.
+        CaptureError: If it has a tensor that is not an argument, an example that does not match, or if `forward` rejects the arguments.
     """
     if not isinstance(dynamic_shapes, (ShapesCollection, AdditionalInputs)):
         return dynamic_shapes
@@ -53,10 +53,10 @@ def resolve_shapes_collection(model: Any, args: tuple[Any, ...], kwargs: Mapping
 
 
 def group_var_keywords(model: Any, kwargs: Mapping[str, Any], dynamic_shapes: Any, input_names: Sequence[str]) -> Any:
-    """Return the tree with those of `**kwargs` under the name of that parameter, also where they stand beside the other arguments.
+    """Return the tree with the entries of `**kwargs` under the name of that parameter, even if they were given separately.
 
     Raises:
-        CaptureError: it names inputs as `input_names` does.
+        CaptureError: If it contains names from `input_names`.
     """
     if not isinstance(dynamic_shapes, Mapping) or not isinstance(model, nn.Module):
         return dynamic_shapes
@@ -69,7 +69,7 @@ def group_var_keywords(model: Any, kwargs: Mapping[str, Any], dynamic_shapes: An
         )
     if collecting is None or collecting in dynamic_shapes or not any(name in dynamic_shapes for name in collected):
         return dynamic_shapes
-    others = {name: asked for name, asked in dynamic_shapes.items() if name not in collected}
+    others = {name: declared for name, declared in dynamic_shapes.items() if name not in collected}
     return {**others, collecting: {name: dynamic_shapes.get(name) for name in collected}}
 
 
@@ -81,11 +81,11 @@ def convert_dynamic_axes(
     input_names: Sequence[str],
     output_names: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the same as `dynamic_shapes`, a tree like the arguments; axes of outputs follow from those of the inputs and are left out.
+    """Return `dynamic_axes` as `dynamic_shapes`. Axes of outputs are ignored, because they follow from the inputs.
 
     Raises:
-        UnsupportedArgument: the model is captured already, a name is of no input or output, or an argument is of a class of its own,
-            whose tree only `dynamic_shapes` can say.
+        UnsupportedArgument: If the model is already captured, a name is not an input or output, or an argument is of a class whose tree
+            needs `dynamic_shapes`.
     """
     from torch.export.dynamic_shapes import _combine_args
 
@@ -119,11 +119,11 @@ def convert_dynamic_axes(
     return shapes
 
 
-def _axes(name: str, asked: Any) -> dict[int, Any] | None:
-    """The axes of one input: by name, or a list of those that move."""
-    axes = asked if isinstance(asked, Mapping) else dict.fromkeys(asked or (), Dim.DYNAMIC)
+def _axes(name: str, declared: Any) -> dict[int, Any] | None:
+    """The dynamic axes of one input: a dict of names, or a list."""
+    axes = declared if isinstance(declared, Mapping) else dict.fromkeys(declared or (), Dim.DYNAMIC)
     if not all(isinstance(axis, int) for axis in axes):
-        raise UnsupportedArgument(f"dynamic_axes[{name!r}] = {asked!r}: pass a dict {{axis: name}} or a list of axes")
+        raise UnsupportedArgument(f"dynamic_axes[{name!r}] = {declared!r}: pass a dict {{axis: name}} or a list of axes")
     return dict(axes) or None
 
 

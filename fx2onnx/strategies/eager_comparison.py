@@ -1,4 +1,4 @@
-"""A program of torch.export held against the model, where runs saw what no size explains and torch.export noted one answer."""
+"""Compare a program of torch.export with the model, if runs had constants that no size explains and torch.export chose one outcome."""
 
 from __future__ import annotations
 
@@ -24,45 +24,45 @@ from ..trace.refusal import NoFallback, TraceUnsupported
 from ..trace.size_domain import SizeDomain
 from ..trace.source_location import line_of
 
-CALLS = 4  # of the model, that have to agree
-READ = fake_impls.local_scalar_dense.__code__  # what item() ends in
-SETTINGS = 3  # beside the example's
+CALLS = 4  # of the model, which have to agree
+READ = fake_impls.local_scalar_dense.__code__  # the function that item() ends in
+SETTINGS = 3  # in addition to the example's
 
 
 @dataclass(frozen=True)
 class EagerComparison:
-    """A program of torch.export beside the model that it was made of.
+    """A program of torch.export and its model.
 
     Args:
-        given: args and kwargs of the example.
-        asked: the axes that move.
+        given: the args and kwargs of the example.
+        dims: the dynamic axes.
     """
 
     program: torch.export.ExportedProgram
     model: nn.Module
     given: tuple[tuple[Any, ...], dict[str, Any]]
-    asked: Sequence[DynamicDim]
+    dims: Sequence[DynamicDim]
     _modules: dict[bool, nn.Module] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
         cls, program: torch.export.ExportedProgram, model: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any
     ) -> Self:
-        """Return both, for these arguments of an export."""
+        """Return the comparison for these arguments of an export."""
         given = separate_shared_inputs(args, dict(kwargs))
         return cls(program, model, given, dynamic_dims(model, *given, dynamic_shapes))
 
     def check(self, why: str, accepts: bool = False, least: int = 2) -> None:
-        """Call the model a few times, and the program beside it, at the sizes of the example and at others.
+        """Call the model several times, and the program once, at the example's sizes and at others.
 
         Args:
-            why: what runs say of the model.
-            accepts: whether sizes may be lost. If not, the program is called without its checks of sizes, as a file has none.
-            least: the least size of an axis that moves alone; two for several.
+            why: the reason for this check.
+            accepts: whether sizes may be lost. If not, the program runs without its guards, like an exported model.
+            least: the smallest size of a single dynamic dimension; 2 for several.
 
         Raises:
-            NoFallback: the calls of the model differ, or the program answers something else; or nothing, where one axis alone moves,
-                so that no sizes are tried that do not fit each other, and is two or longer: below, torch.export promises nothing.
+            NoFallback: If the calls of the model differ, or the program returns another result. It is also raised if the program fails, but
+                only for a single dimension of 2 or more: sizes of several may not match, and below 2 torch.export guarantees nothing.
         """
         for at, smallest, arguments in self._arguments(least if self._moves_alone else 2):
             with suppress(_Refused):
@@ -74,22 +74,22 @@ class EagerComparison:
                 except _Refused as error:
                     if accepts or not self._moves_alone or smallest < 2:
                         raise
-                    told = first_sentence(error.__cause__ or error)
-                    raise NoFallback(f"{why}; the program captured by torch.export fails where the model runs{at}: {told}") from error
+                    message = first_sentence(error.__cause__ or error)
+                    raise NoFallback(f"{why}; the program captured by torch.export fails where the model runs{at}: {message}") from error
                 if not equal_results(wanted, found):
                     raise NoFallback(f"{why}; the program captured by torch.export gives a different result{at}")
 
     def differs(self, sizes: Mapping[str, int]) -> bool:
-        """Return whether the program does something else than the model at these sizes of axes, by name, and the example's of others.
+        """Return whether the program differs from the model at these sizes, by name, with the example's sizes for others.
 
-        That the program refuses what the model takes counts for one axis alone: sizes of several may not be meant to go together.
+        An error of the program counts only for a single dimension, because sizes of several may not match.
         """
         try:
-            axes = SizeDomain.of(self.asked, pytree.tree_leaves(self.given))
+            axes = SizeDomain.of(self.dims, pytree.tree_leaves(self.given))
             setting = {symbol: sizes.get(axes.names[symbol], size) for symbol, size in axes.example.items()}
             arguments = axes.at(self.given, setting, run=1)
             wanted = _answer(self.model, arguments)
-        except (TraceUnsupported, _Refused):  # of axes that follow from others, or of an example without elements, runs make none
+        except (TraceUnsupported, _Refused):  # traced runs do not support derived dimensions, or an example without elements
             return False
         try:
             return not equal_results(wanted, self._found(arguments, guarded=False))
@@ -97,7 +97,7 @@ class EagerComparison:
             return len(sizes) == 1 and self._can_be_called()
 
     def _can_be_called(self) -> bool:
-        """Return whether the program answers at the sizes of the example; if not, its refusals say nothing of sizes."""
+        """Return whether the program runs at the example's sizes; if not, its errors are unrelated to sizes."""
         try:
             self._found(self.given, guarded=False)
         except _Refused:
@@ -109,7 +109,7 @@ class EagerComparison:
             return _run_module(self._module(guarded), arguments)
 
     def _module(self, guarded: bool) -> nn.Module:
-        """Return the program as a module, with or without its checks of sizes; it is built once."""
+        """Return the program as a module, with or without its guards on sizes; cached."""
         if guarded not in self._modules:
             module = self.program.module(check_guards=guarded)
             assert isinstance(module, torch.fx.GraphModule)
@@ -119,13 +119,13 @@ class EagerComparison:
 
     @property
     def _moves_alone(self) -> bool:
-        return len({dim.name for dim in self.asked}) == 1
+        return len({dim.name for dim in self.dims}) == 1
 
     def _arguments(self, least: int) -> Iterator[tuple[str, int, Any]]:
-        """Yield arguments of the sizes that were given, and of others; which those are, and the smallest."""
+        """Yield a description of the sizes, the smallest of them, and arguments: first the example's, then others."""
         yield "", 2, self.given
-        with suppress(TraceUnsupported):  # of axes that follow from others runs make none
-            axes = SizeDomain.of(self.asked, pytree.tree_leaves(self.given))
+        with suppress(TraceUnsupported):  # traced runs do not support derived dimensions
+            axes = SizeDomain.of(self.dims, pytree.tree_leaves(self.given))
             few = axes.clamp({symbol: 2 + i for i, symbol in enumerate(axes.example)})
             settings = [setting for setting in (*axes.settings(), few) if setting and min(setting.values()) >= least]
             for setting in (*settings[:SETTINGS], *settings[SETTINGS:][-1:]):
@@ -135,7 +135,7 @@ class EagerComparison:
 
 @contextmanager
 def numbers_read() -> Iterator[dict[str, None]]:
-    """Note, while it lasts, the lines at which torch.export makes a symbol of a number that is read from a tensor."""
+    """Record the lines at which torch.export creates a symbol for a number that is read from a tensor."""
     lines: dict[str, None] = {}
     with apply_patches("numbers_read", lines=lines):
         yield lines
@@ -144,9 +144,9 @@ def numbers_read() -> Iterator[dict[str, None]]:
 @register_patch(
     "numbers_read",
     *(f"torch.fx.experimental.symbolic_shapes.ShapeEnv.create_unbacked_sym{kind}" for kind in ("int", "float", "bool")),
-    reason="torch.export does not say which line reads a number from a tensor",
+    reason="torch.export does not report which line reads a number from a tensor",
 )
-def _noting(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., Any]:
+def _recording(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., Any]:
     def made(*args: Any, **kwargs: Any) -> Any:
         if sys._getframe(1).f_code is READ:
             lines[line_of(sys._getframe(1))] = None
@@ -156,7 +156,7 @@ def _noting(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., A
 
 
 class _Refused(Exception):
-    """A size that the model or the program does not take."""
+    """The model or the program does not accept a size."""
 
 
 def _answer(model: nn.Module, arguments: Any) -> list[torch.Tensor]:
@@ -182,11 +182,11 @@ def _tensors(returned: Any) -> list[torch.Tensor]:
 
 @contextmanager
 def _buffers_kept(program: torch.export.ExportedProgram) -> Iterator[None]:
-    """Put back, in the end, what a call of the program writes into its buffers."""
-    kept = [(buffer, buffer.detach().clone()) for buffer in program.buffers()]
+    """Undo on exit what a call of the program writes into its buffers."""
+    buffers = [(buffer, buffer.detach().clone()) for buffer in program.buffers()]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, value in kept:
+            for buffer, value in buffers:
                 buffer.copy_(value)

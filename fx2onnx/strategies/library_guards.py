@@ -1,4 +1,4 @@
-"""Tests of sizes in installed libraries, which a program of torch.export has one side of: whether it does there what the model does."""
+"""Compare a program of torch.export with its model where a guard in an installed library has another outcome."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ..ir.expressions import evaluate_at
 from ..trace.size_domain import MAX_TRACED_SIZE_WITH_VALUES
 from .eager_comparison import EagerComparison
 
-TRIED = 2  # sizes at which a test comes out the other way
+TRIED = 2  # sizes at which a guard has another outcome
 
 
-def losses_in_libraries(held: EagerComparison, accepted: Sequence[str]) -> Iterator[str]:
-    """Yield the tests of accepted axes for which a program does something else than its model, by their lines.
+def losses_in_libraries(comparison: EagerComparison, accepted: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of guards on accepted dimensions for which a program differs from its model.
 
-    Libraries ask `size > 1` where nothing depends on it, so such a test alone is no reason to refuse a model.
+    Libraries test `size > 1` without consequences, so such a guard alone is not a reason to refuse a model.
 
     Raises:
-        FrozenDimension: there is such a test of another axis.
+        FrozenDimension: If there is such a guard on another dimension.
     """
-    differs = cache(lambda sizes: held.differs(dict(sizes)))
-    for test in _open_in_libraries(held):
+    differs = cache(lambda sizes: comparison.differs(dict(sizes)))
+    for test in _open_in_libraries(comparison):
         sizes = list(islice(_other_sizes(test), TRIED))
         if sizes and not any(map(differs, sizes)):
             continue
@@ -37,16 +37,16 @@ def losses_in_libraries(held: EagerComparison, accepted: Sequence[str]) -> Itera
         yield lost_by(test)
 
 
-def _open_in_libraries(held: EagerComparison) -> Iterator[OpenGuard]:
-    """Yield the tests that come out another way at some size; those in the caller's own code were seen before."""
-    leaves = pytree.tree_leaves(held.given)
-    symbols = [(dim, found) for dim in held.asked if (found := symbol_of(held.program, leaves, dim)) is not None]
-    if (environment := shape_environment(held.program)) is not None:
+def _open_in_libraries(comparison: EagerComparison) -> Iterator[OpenGuard]:
+    """Yield the guards with another outcome at some size; those in the user's code were checked before."""
+    leaves = pytree.tree_leaves(comparison.given)
+    symbols = [(dim, found) for dim in comparison.dims if (found := symbol_of(comparison.program, leaves, dim)) is not None]
+    if (environment := shape_environment(comparison.program)) is not None:
         yield from open_guards(environment, symbols, (), libraries=True)
 
 
 def _other_sizes(test: OpenGuard) -> Iterator[tuple[tuple[str, int], ...]]:
-    """Yield sizes of axes, by name, at which a test comes out the other way, and which can be run; none where all are larger."""
+    """Yield sizes, by name, at which a test has another outcome and which can be run."""
     for sizes in witness_sizes(dict(test.dims), test.test):
         if max(sizes.values()) <= MAX_TRACED_SIZE_WITH_VALUES and evaluate_at(test.test, sizes) != sympy.true:
             yield tuple((test.dims[symbol].name, size) for symbol, size in sizes.items())

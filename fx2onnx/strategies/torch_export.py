@@ -1,4 +1,4 @@
-"""Capturing by torch.export: axes by name, inputs kept apart, blocks marked. Not here: what became of the axes (dynamic_shapes.py)."""
+"""Capture with torch.export, with named dimensions, separate inputs and marked blocks. dynamic_shapes.py checks the dimensions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ..trace.hidden_state import only_harmless_mutations
 from ..trace.keywords import keywords_named
 
 Export = Callable[[], torch.export.ExportedProgram]
-SIZES = re.compile(r"(\w+) = (L\['\w+'\]\S*\.size\(\)\[\d+\])")  # of axes, as torch.export calls them
+SIZES = re.compile(r"(\w+) = (L\['\w+'\]\S*\.size\(\)\[\d+\])")  # the names of axes in torch.export's messages
 REFUSES = "torch.export cannot capture the model: "
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
 
@@ -46,11 +46,12 @@ def capture_by_export(
     accept_ranges: Sequence[str] = (),
     functions: Classes = (),
 ) -> Capture:
-    """Capture a module; an `ExportedProgram` is taken as it is, its axes called by the names in `dynamic_shapes`.
+    """Capture a module. An `ExportedProgram` is used unchanged, with the names in `dynamic_shapes` for its dimensions.
 
     Raises:
-        CaptureError: torch.export refuses the module. FrozenDimension: an axis asked to be dynamic is not.
-        MutationError: another call would find what this one left in an attribute.
+        CaptureError: If torch.export fails.
+        FrozenDimension: If a declared dimension is not dynamic.
+        MutationError: If a change of an attribute affects the next call.
     """
     if isinstance(model, torch.export.ExportedProgram):
         program = _decompose_vmap_and_autocast(model)
@@ -58,23 +59,23 @@ def capture_by_export(
         return Capture(program, names, limits=(*conditions(program, names), *ranges(program, names), *guards_of(program, names)))
     refuse_scripted_parts(model)
     args, kwargs = separate_shared_inputs(args, dict(kwargs))
-    asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
-    check_accepted(accept_ranges, asked)
-    export = partial(export_module, model, args, kwargs, make_export_dims(dynamic_shapes, accept_ranges, asked), strict, asked)
+    dims = dynamic_dims(model, args, kwargs, dynamic_shapes)
+    check_accepted(accept_ranges, dims)
+    export = partial(export_module, model, args, kwargs, make_export_dims(dynamic_shapes, accept_ranges, dims), strict, dims)
     with only_harmless_mutations(model, args, kwargs, strict):
         program, sharing = _export_with_blocks(model, functions, export) if functions else (export(), None)
     given = pytree.tree_leaves((args, kwargs))
-    symbols = [(dim, found) for dim in asked if (found := symbol_of(program, given, dim)) is not None]
+    symbols = [(dim, found) for dim in dims if (found := symbol_of(program, given, dim)) is not None]
     check_dynamic_dims(program, symbols, accept_ranges)
     names = {found: dim.name for dim, found in reversed(symbols) if dim.named and not isinstance(found, int)}
-    limits = [*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(asked)]
-    if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):  # which lets torch.export lose sizes
+    limits = [*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(dims)]
+    if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):  # which lets torch.export restrict sizes
         limits += [*ranges(program, names), *guards_of(program, names)]
     return Capture(program, names, sharing, limits=tuple(dict.fromkeys(limits)))
 
 
 def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> dict[sympy.Expr, str]:
-    """Return the names that `dynamic_shapes` has for the axes of a captured program, which move or not as it was captured."""
+    """Return the names in `dynamic_shapes` for the dimensions of a captured program, whose dynamic dimensions cannot change."""
     if not dynamic_shapes:
         return {}
     if program.example_inputs is None:
@@ -97,8 +98,8 @@ def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> 
 def _export_with_blocks(model: nn.Module, classes: Classes, export: Export) -> tuple[torch.export.ExportedProgram, BlockSharing]:
     """Capture with the blocks of these classes marked.
 
-    Where the capture does not get through the watching of attributes (TorchDynamo, inside a `cond`), they all count as read; where it
-    does not get through the marks, nothing is marked.
+    If recording attribute reads breaks the capture (TorchDynamo, inside a `cond`), all attributes count as read. If marks break it, no
+    block is marked.
     """
     for watches in (True, False):
         try:
@@ -113,7 +114,7 @@ def _export_with_blocks(model: nn.Module, classes: Classes, export: Export) -> t
 def _export_with_marks(
     model: nn.Module, classes: Classes, export: Export, watches: bool
 ) -> tuple[torch.export.ExportedProgram, BlockSharing]:
-    """Capture with marks; a module that turns out to be no block is left out, and all is captured again."""
+    """Capture with marks, and capture again without the modules that cannot be blocks."""
     left_out: dict[str, str] = {}
     while True:
         try:
@@ -126,12 +127,13 @@ def _export_with_marks(
 
 
 def export_module(
-    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool, asked: Sequence[DynamicDim]
+    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool, dims: Sequence[DynamicDim]
 ) -> torch.export.ExportedProgram:
-    """Return what torch.export makes of a module.
+    """Return the result of torch.export for a module.
 
     Raises:
-        CaptureError: it refuses. FrozenDimension: an axis asked to be dynamic is not.
+        CaptureError: If torch.export fails.
+        FrozenDimension: If a declared dimension is not dynamic.
     """
     try:
         return _unless_refused(module, args, kwargs, dynamic_shapes, strict)
@@ -140,9 +142,9 @@ def export_module(
     except Exception as error:
         lenient = pytree.tree_map(lambda dim: Dim.AUTO if moves(dim) else dim, dynamic_shapes, is_leaf=moves)
         program = _unless_refused(module, args, kwargs, lenient, strict)
-        told, names = what_became_constant(program, pytree.tree_leaves((args, kwargs)), asked)
-        accepted = quote_names(names or dict.fromkeys(dim.name for dim in asked))
-        raise FrozenDimension(f"{told or _violation(error)} {ADVICE} accept_ranges={accepted}.") from error
+        texts, names = what_became_constant(program, pytree.tree_leaves((args, kwargs)), dims)
+        accepted = quote_names(names or dict.fromkeys(dim.name for dim in dims))
+        raise FrozenDimension(f"{texts or _violation(error)} {ADVICE} accept_ranges={accepted}.") from error
 
 
 def _unless_refused(
@@ -151,7 +153,8 @@ def _unless_refused(
     """Export once.
 
     Raises:
-        CaptureError: torch.export refuses. Exception: as torch raises it, of constraints that sizes violate.
+        CaptureError: If torch.export fails.
+        Exception: torch's own, if constraints on sizes are violated.
     """
     with explain_gradients(module) as lines:
         try:
@@ -172,7 +175,7 @@ def _unless_refused(
 def _export_once(
     module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool
 ) -> torch.export.ExportedProgram:
-    if CompileContext.try_get() is None:  # TorchDynamo is not at work itself, as when it calls us for a backend
+    if CompileContext.try_get() is None:  # unless TorchDynamo calls this package as a backend
         torch._dynamo.reset()  # an earlier static export of the same code can make this one static
     with ExitStack() as stack:
         for context in (numbers_kept(module), size_one_stays_dynamic(), refuse_caught_errors(), *(() if strict else _make_patches(module))):
@@ -182,7 +185,7 @@ def _export_once(
 
 
 def _make_patches(module: nn.Module) -> tuple[AbstractContextManager[Any], ...]:
-    """What changes calls that the model makes, where torch.export runs its Python."""
+    """The patches that change calls of the model while torch.export runs it."""
     return (
         apply_patches("tensor_len", "one_hot", "vmap", "flex_attention", "generators", "cumulative_batch_norm"),
         allow_harmless_casts(module),
@@ -190,9 +193,9 @@ def _make_patches(module: nn.Module) -> tuple[AbstractContextManager[Any], ...]:
 
 
 def _decompose_vmap_and_autocast(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
-    """Return the program with `vmap` as the calls that it consists of, and `torch.autocast` as the casts that it makes.
+    """Return the program with `vmap` and `torch.autocast` resolved into the calls they make.
 
-    torch.export keeps both as they are written; only tracing them once more resolves them.
+    torch.export preserves both; only retracing resolves them.
     """
     graphs = (m.graph for m in program.graph_module.modules() if isinstance(m, torch.fx.GraphModule))
     targets = {node.target for graph in graphs for node in graph.nodes if node.op == "call_function"}
@@ -202,14 +205,14 @@ def _decompose_vmap_and_autocast(program: torch.export.ExportedProgram) -> torch
 
 @contextmanager
 def numbers_kept(module: nn.Module) -> Iterator[None]:
-    """Put, in the end, each buffer of one element back: torch.export computes with those that it takes for constants, also in place."""
+    """Restore on exit each buffer of one element, because torch.export computes with constants, also in place."""
     small = [buffer for buffer in module.buffers() if not buffer.is_inference() and buffer.numel() == 1]
-    kept = [(buffer, buffer.detach().clone(), buffer._version) for buffer in small]
+    saved = [(buffer, buffer.detach().clone(), buffer._version) for buffer in small]
     try:
         yield
     finally:
         with torch.no_grad():
-            for buffer, value, version in kept:
+            for buffer, value, version in saved:
                 if buffer._version != version:
                     buffer.copy_(value)
 
@@ -227,26 +230,26 @@ def _size_one_is_no_exception() -> AbstractContextManager[None]:
 
 
 def size_one_stays_dynamic() -> AbstractContextManager[None]:
-    """Let an axis be dynamic, while it lasts, whose example has one element."""
+    """Let an axis be dynamic although its example has size 1."""
     return apply_patches("size_one")
 
 
 def _violation(error: Exception) -> str:
-    """What torch.export says of the constraints, by the names of axes."""
+    """torch.export's message about violated constraints, with the names of dimensions."""
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip().startswith("-")]
-    told = " ".join(lines) or first_sentence(error)
-    for name, size in SIZES.findall(told):
-        told = told.replace(f"{name} = {size}", name).replace(size, name)
-    return told
+    text = " ".join(lines) or first_sentence(error)
+    for name, size in SIZES.findall(text):
+        text = text.replace(f"{name} = {size}", name).replace(size, name)
+    return text
 
 
-def make_export_dims(dynamic_shapes: Any, accepted: Sequence[str], asked: Sequence[DynamicDim]) -> Any:
-    """Return what torch.export takes: `Dim.DYNAMIC` for a name, `Dim.AUTO` for an axis whose range is accepted as it comes.
+def make_export_dims(dynamic_shapes: Any, accepted: Sequence[str], dims: Sequence[DynamicDim]) -> Any:
+    """Return torch.export's `dynamic_shapes`: `Dim.DYNAMIC` for a name, `Dim.AUTO` for an axis whose range is accepted.
 
-    An axis without a name is accepted by where it is, which a `Dim.DYNAMIC` does not show; so all of these become `Dim.AUTO`.
-    `check_dynamic_dims` refuses those that turn out static and are not accepted.
+    A `Dim.DYNAMIC` does not show its position, by which an unnamed axis is accepted, so all unnamed axes become `Dim.AUTO` then.
+    `check_dynamic_dims` refuses those that become static and are not accepted.
     """
-    accepts_unnamed = any(dim.name in accepted and not dim.named for dim in asked)
+    accepts_unnamed = any(dim.name in accepted and not dim.named for dim in dims)
 
     def as_dim(dim: Any) -> Any:
         name = dim if isinstance(dim, str) else getattr(dim, "__name__", None)

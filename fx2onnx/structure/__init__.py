@@ -1,1 +1,1 @@
-"""Structure of a program: joined branches, rolled loops, repeated blocks."""
+"""The structure of a program: joined branches, rolled loops and repeated blocks."""

@@ -1,4 +1,4 @@
-"""The result of a capture, and what is checked of a module before any."""
+"""The result of a capture, and checks of a module before it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from .block_sharing import BlockSharing
 
 @dataclass(frozen=True)
 class Capture:
-    """A captured program, the names of its symbols, its blocks where any were marked; by what, and why not by running.
+    """A captured program, the names of its symbols, its marked blocks, how it was captured, and why traced runs were not sufficient.
 
-    `branches` are the tests of which the program has both sides, `limits` those whose other side raises, and what it raises; or what
-    torch.export's program checks, and a file does not.
+    `branches` are the tests with both branches in the program. `limits` are those whose other branch raises, with the error, or what
+    torch.export's program checks but the exported model does not.
     """
 
     program: torch.export.ExportedProgram
@@ -32,10 +32,10 @@ class Capture:
 
 
 def refuse_scripted_parts(model: nn.Module) -> None:
-    """Refuse a model, or a part of one, that another interpreter runs, of which torch.export says something else.
+    """Refuse a model with a TorchScript part, for which torch.export's message is misleading.
 
     Raises:
-        CaptureError: there is one.
+        CaptureError: If there is one.
     """
     for path, part in model.named_modules():
         if isinstance(part, torch.jit.ScriptModule):
@@ -44,13 +44,13 @@ def refuse_scripted_parts(model: nn.Module) -> None:
 
 
 def separate_shared_inputs(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments, a tensor that is given twice as two tensors: torch.export would silently make one input of them."""
-    seen: set[int] = set()
+    """Return the arguments with repeated tensors cloned, because torch.export would silently merge them into one input."""
+    ids: set[int] = set()
 
     def separate(tensor: torch.Tensor) -> torch.Tensor:
-        if id(tensor) in seen:
+        if id(tensor) in ids:
             return tensor.detach().clone()
-        seen.add(id(tensor))
+        ids.add(id(tensor))
         return tensor
 
     leaves = pytree.tree_leaves((args, kwargs))

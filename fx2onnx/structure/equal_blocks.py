@@ -1,4 +1,4 @@
-"""Equal blocks in a run: one is noted call by call; the others run unseen, and get its notes with their own tensors in place of its own."""
+"""Equal blocks in a run: one is recorded call by call, and the others copy its trace with their own tensors."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Pair = tuple[str, str]
 
 
 class EqualBlocks:
-    """The blocks of a model that may be equal, and which were seen to be: the first run of the model notes all of them in full.
+    """The blocks of a model that may be equal, and those that are; the first run of the model records all of them in full.
 
     Args:
-        model: its modules of one class, with modules of their own inside, are the blocks; the outermost of them.
+        model: its blocks are the outermost modules that have submodules and share their class with others.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -41,14 +41,14 @@ class EqualBlocks:
 
     @property
     def known(self) -> tuple[tuple[Pair, bool], ...] | None:
-        """What is known of the blocks, which decides the notes of a run; None where the next run notes all of them in full."""
+        """What decides which blocks a run records; None if the next run records all of them in full."""
         if self._blocks and not self._has_noted_all:
             return None
         return tuple(self._agree.items())
 
     @contextmanager
     def noted(self, tracer: Tracer) -> Iterator[None]:
-        """Note, while it lasts, the blocks of one run; none where numbers that are read are told apart by what is called."""
+        """Record the blocks of one run; all calls are recorded normally if reads of numbers are tracked."""
         if tracer.reads:
             yield
             return
@@ -61,7 +61,7 @@ class EqualBlocks:
 
 
 def _outermost(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
-    """Yield modules with others inside, of whose class there are several, and that stand in no other such."""
+    """Yield the outermost modules that have submodules and share their class with others."""
     found = {path: module for path, module in model.named_modules() if path and next(module.named_children(), None)}
     classes = Counter(type(module) for module in found.values())
     begun: list[str] = []
@@ -72,7 +72,7 @@ def _outermost(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
 
 
 class SameCode:
-    """Whether modules are provably the same code, with what is the same in all runs of a model worked out once."""
+    """Whether modules provably run the same code, with cached results for all runs of a model."""
 
     def __init__(self) -> None:
         self.watch = Watch()
@@ -80,7 +80,7 @@ class SameCode:
         self._read: dict[Pair, tuple[Reads, list[tuple[nn.Module, nn.Module, str]]]] = {}
 
     def has(self, first: Call, call: Call) -> bool:
-        """Return whether the module of another call can stand in for that of the first."""
+        """Return whether the module of another call can replace that of the first."""
         pair = first.path, call.path
         if pair not in self._differences:
             self._differences[pair] = static_difference(first.module, call.module)
@@ -95,8 +95,8 @@ class BlocksOfRun:
     """The calls of blocks in one run.
 
     Args:
-        code: tells whether two blocks are the same code.
-        agree: of two blocks, whether their notes agreed in the run that noted both; filled by that run.
+        code: decides whether two blocks run the same code.
+        agree: whether the traces of two blocks agreed in the run that recorded both; that run fills it.
         in_full: whether this is that run.
     """
 
@@ -105,11 +105,11 @@ class BlocksOfRun:
         self._calls: list[Call] = []
 
     def noting(self, path: str, module: nn.Module) -> Callable[..., Any]:
-        """Return what takes the place of the block's forward."""
+        """Return the replacement of the block's forward."""
         forward, parts = module.forward, list(module.modules())
 
         def block(*args: Any, **kwargs: Any) -> Any:
-            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_no_container)
+            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_opaque)
             with unseen():
                 if not all(isinstance(plain(leaf), (torch.Tensor, *PLAIN)) for leaf in leaves):
                     call = None
@@ -128,33 +128,33 @@ class BlocksOfRun:
         return block
 
     def _describe_argument(self, leaf: Any) -> Any:
-        """What a block can see of an argument but for its values."""
+        """What a block can observe of an argument, except its values."""
         if not isinstance(leaf, torch.Tensor):
             return type(leaf), leaf.node.expr if isinstance(leaf, torch.SymInt) else leaf
         return self._tracer.sizes(leaf), leaf.stride(), leaf.dtype, leaf.device, leaf.requires_grad
 
     def _equal(self, call: Call) -> Call | None:
-        """The call that this one repeats, if there is one."""
+        """The earlier call that this one repeats, if any."""
         return next((first for first in self._calls if self._repeats(first, call)), None)
 
     def _repeats(self, first: Call, call: Call) -> bool:
         alike = type(first.module) is type(call.module) and not first.alone
         if not alike or not (self._in_full or self._agree.get((first.path, call.path), False)):
             return False
-        same = (first.spec, first.modes, first.seen) == (call.spec, call.modes, call.seen)
+        same = (first.spec, first.modes, first.inputs) == (call.spec, call.modes, call.inputs)
         return same and self._code.has(first, call)
 
     def _first(self, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-        """Make a call that others may repeat, and note what it reads."""
+        """Make a call that others may repeat, and record what it reads."""
         with unseen():
             before = snapshot(call.module), _versions(call.leaves)
         with self._code.watch.of(call.module) as call.reads:
             returned = forward(*args, **kwargs)
         with unseen():
             self._end(call, returned)
-            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_no_container)
+            leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_opaque)
             is_changed = spec != call.spec or any(one is not other for one, other in zip(leaves, call.leaves, strict=True))
-            call.alone = is_changed or before != (snapshot(call.module), _versions(call.leaves)) or self._stands_alone(call)
+            call.alone = is_changed or before != (snapshot(call.module), _versions(call.leaves)) or self._is_unshareable(call)
         self._calls.append(call)
         return returned
 
@@ -162,8 +162,8 @@ class BlocksOfRun:
         call.end = len(self._tracer.rows)
         call.results, call.out_spec = pytree.tree_flatten(returned)
 
-    def _stands_alone(self, call: Call) -> bool:
-        """Whether a call tests or reads values, calls what has graphs of its own, or returns a copy or what no operator in it made."""
+    def _is_unshareable(self, call: Call) -> bool:
+        """Whether a call tests or reads values, calls a higher-order operator, or returns a copy or a tensor from outside."""
         rows = self._tracer.rows[call.begin : call.end]
         if any(row.op is BRANCH or row.by_values or not isinstance(row.op, torch._ops.OpOverload) for row in rows):
             return True
@@ -176,23 +176,23 @@ class BlocksOfRun:
             return isinstance(result, PLAIN)
         return is_inside(self._tracer.ref(result), call) and storage(result) not in self._tracer.twins
 
-    def _gives_its_own(self, call: Call) -> bool:
-        """Whether all tensors that a call returned are without values, each in memory that no other shows, nor what it took."""
-        made = [leaf for leaf in call.results if isinstance(leaf, torch.Tensor)]
+    def _returns_fresh_memory(self, call: Call) -> bool:
+        """Whether all returned tensors have no values, and share no memory with each other or with the inputs."""
+        tensors = [leaf for leaf in call.results if isinstance(leaf, torch.Tensor)]
         with unseen():
             taken = {storage(leaf) for leaf in (*call.leaves, *call.weights()) if isinstance(leaf, torch.Tensor)}
-            memory = {storage(tensor) for tensor in made}
-        return all(isinstance(leaf, FakeTensor) for leaf in made) and len(memory) == len(made) and memory.isdisjoint(taken)
+            memory = {storage(tensor) for tensor in tensors}
+        return all(isinstance(leaf, FakeTensor) for leaf in tensors) and len(memory) == len(tensors) and memory.isdisjoint(taken)
 
     def _places(self, call: Call) -> list[Ref]:
-        """Where the tensors come from that a block takes: its arguments, and its weights."""
+        """Where the arguments and the weights of a block come from."""
         taken = (leaf for leaf in call.leaves if isinstance(leaf, torch.Tensor))
         return [self._tracer.ref(tensor) for tensor in (*taken, *call.weights())]
 
     def _again(self, first: Call, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         if not self._in_full:
             without_values = any(isinstance(leaf, FakeTensor) for leaf in (*first.results, *call.leaves))
-            if without_values and not self._gives_its_own(first):
+            if without_values and not self._returns_fresh_memory(first):
                 return self._first(call, forward, args, kwargs)
             return self._unseen(first, call, forward, args, kwargs, self._tracer.work if without_values else None)
         returned = forward(*args, **kwargs)
@@ -206,7 +206,7 @@ class BlocksOfRun:
         return returned
 
     def _unseen(self, first: Call, call: Call, forward: Callable[..., Any], args: Any, kwargs: Any, work: ComputeBudget | None) -> Any:
-        """Make a call that is not noted; where it gives no values (`work`), nothing needs to be computed."""
+        """Make a call that is not recorded; with `work`, without computing values."""
         args, kwargs = pytree.tree_map(plain, (args, kwargs))
         with unseen():
             returned = forward(*args, **kwargs) if work is None else first.returned_as(work)
@@ -220,13 +220,13 @@ class BlocksOfRun:
 
 @contextmanager
 def unseen() -> Iterator[None]:
-    """Keep, while it lasts, calls of torch from the notes."""
+    """Do not record calls of torch."""
     with torch._C.DisableTorchFunction(), torch._C._DisablePythonDispatcher(), _disable_current_modes():
         yield
 
 
-def _is_no_container(value: Any) -> bool:
-    """Whether a value is no list, tuple or dictionary of Python's own: a block may change others, as caches are."""
+def _is_opaque(value: Any) -> bool:
+    """Whether a value is not a builtin list, tuple or dictionary; a block may mutate other containers, such as caches."""
     return type(value) not in (list, tuple, dict)
 
 

@@ -1,4 +1,4 @@
-"""Lists that loops fill, and the variables of a model, as a run has them while it goes on."""
+"""Lists that loops fill, and the variables of a model during a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .loop_sites import ENUMERATE, LEN, RANGE
 
 
 class Filled:
-    """What variables hold at the start of each iteration, and after a loop; and the lists among the arguments of calls."""
+    """The variables at the start of each iteration and after a loop, and the lists in the arguments of calls."""
 
     _tracer: Tracer
 
@@ -30,15 +30,15 @@ class Filled:
         self._over: list[Loop] = []
 
     def resolve_ref(self, ref: Ref) -> Ref:
-        """Return a reference as the last iteration that is kept has it."""
+        """Return a reference as seen in the last iteration that is kept."""
         raise NotImplementedError
 
     def key_of(self, ref: Ref) -> Any:
-        """Return the number of a call, with those of further iterations as those that are kept; None where there is none."""
+        """Return the number of a call, mapped to an iteration that is kept; None if there is none."""
         raise NotImplementedError
 
     def stamp(self) -> tuple[tuple[Loop, int], ...]:
-        """Return the iterations that are going on."""
+        """Return the active iterations."""
         return tuple((loop, loop.turn) for loop in self._open)
 
     def _frames(self) -> Iterator[tuple[str, FrameType]]:
@@ -49,23 +49,23 @@ class Filled:
         return (f"{depth}.{name}" for depth, frame in self._frames() for name in frame.f_locals)
 
     def state(self) -> dict[str, Ref]:
-        """The tensors that variables hold."""
+        """The tensors in variables."""
         found: dict[str, Ref] = {}
-        held = [(f"{depth}.{name}", tensor) for depth, frame in self._frames() for name, tensor in tensors_held(frame.f_locals)]
-        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
-            for name, tensor in held:
+        variables = [(f"{depth}.{name}", tensor) for depth, frame in self._frames() for name, tensor in tensors_held(frame.f_locals)]
+        with torch._C.DisableTorchFunction():  # calls on tensors in here are not those of the model
+            for name, tensor in variables:
                 ref = self._tracer.known_ref(tensor)
                 if ref is not None and (key := self.key_of(ref)) is not None:
                     found[name] = Ref(ref.kind, key, ref.part)
         return found
 
     def lists(self) -> Iterator[tuple[str, list[Any]]]:
-        """Return the variables that hold a list."""
+        """Return the variables that contain a list."""
         frames = [(depth, frame.f_locals) for depth, frame in self._frames()]
         return ((f"{depth}.{name}", value) for depth, held in frames for name, value in held.items() if isinstance(value, list))
 
     def grown(self, loop: Loop) -> Iterator[list[Ref]]:
-        """What lists got that an iteration adds one value to."""
+        """The values added to lists to which each iteration adds one value."""
         with torch._C.DisableTorchFunction():  # as above
             for name, held in self.lists():
                 added = held[loop.lengths_of_lists.get(name, 0) :]
@@ -74,7 +74,7 @@ class Filled:
                     yield from [[ref for ref in refs if ref is not None]] if None not in refs else []
 
     def arg_refs(self, args: tuple[Any, ...], kwargs: Any) -> tuple[list[Any], pytree.TreeSpec]:
-        """Return arguments with a `Ref` for each tensor, and one for what every turn but the first has added to a list; flattened."""
+        """Return flattened arguments with a `Ref` for each tensor, and one for what all iterations but the first added to a list."""
         arg_refs = tuple(map(self._one, args)), {name: self._one(value) for name, value in kwargs.items()}
         return pytree.tree_flatten(arg_refs, is_leaf=lambda value: isinstance(value, Ref))
 
@@ -92,7 +92,7 @@ class Filled:
         return arg_refs
 
     def _run(self, refs: Sequence[Ref]) -> tuple[list[Ref], int]:
-        """What stands for a value of every iteration of a loop but the first, where a list begins with those; how many those are."""
+        """The reference for the values of all iterations but the first at the start of a list, and their number."""
         lists = [(loop, added) for loop in reversed(self._over) if not loop.may_end_early for added in loop.grown if LEN(added) > 1]
         for has_first in (True, False):
             for loop, added in lists:
@@ -109,7 +109,7 @@ class Filled:
         return [], 1
 
     def _is_made_alike(self, loop: Loop, refs: Sequence[Ref]) -> bool:
-        """Whether iterations of one shape have made these values in one place."""
+        """Whether iterations of the same shape created these values at the same position."""
         places: dict[Shape, tuple[int, int]] = {}
         for ref in refs:
             last = min(ref.turns[-1][1], loop.kept_count - 1)
@@ -119,7 +119,7 @@ class Filled:
         return True
 
     def _every(self, kind: str, loop: Loop, values: Sequence[Ref], has_first: bool) -> list[Ref]:
-        """What stands for the values of all iterations, or all but the first; nothing where the last one is no call's."""
+        """The reference for the values of all iterations, or all but the first; empty if the last one is not the result of a call."""
         first = loop.repeats or loop
         numbers = [*RANGE(1, loop.kept_count - 1), LEN(values) - 1]
         listed = {min(number, loop.kept_count - 1): self.resolve_ref(values[number]) for number in numbers}

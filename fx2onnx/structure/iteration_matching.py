@@ -1,4 +1,4 @@
-"""Whether two calls, or the graphs that they take, say the same."""
+"""Compare two calls, or the graphs passed to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .stacked_outputs import Node
 
 
 def same_graph(one: torch.fx.GraphModule, other: torch.fx.GraphModule, at: Mapping[Any, int]) -> bool:
-    """Return whether two graphs make the same calls, where the second is looked at with these numbers for symbols."""
+    """Return whether two graphs make the same calls, with `at` substituted in the second."""
     if len(one.graph.nodes) != len(other.graph.nodes):
         return False
     same: dict[Node, Node] = {}
@@ -47,7 +47,7 @@ def same_value(one: Any, other: Any) -> bool:
 
 
 def same_leaf(one: Any, other: Any, at: Mapping[Any, int]) -> bool:
-    """Return whether two arguments say the same, where the second is looked at with these numbers for symbols."""
+    """Return whether two arguments are equal, with `at` substituted in the second."""
     other = other.subs(at) if isinstance(other, sympy.Basic) else other
     if isinstance(one, sympy.Basic) or isinstance(other, sympy.Basic):
         return bool(sympy.sympify(one) == other)

@@ -1,4 +1,4 @@
-"""What a model loops over in place of a `range` or of the rows of a tensor: it says where each iteration begins."""
+"""Proxies for a `range` or the rows of a tensor, which report the start of each iteration to the recorder."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .loop_sites import LEN, RANGE, trip_count
 
 
 class IterationProxy:
-    """Takes the place of a `range` whose length moves, and of rows or parts of a tensor: each turn begins with a note.
+    """Replaces a `range` of dynamic length, or the rows or chunks of a tensor, and records the start of each iteration.
 
     Args:
         loops: the `LoopTracer` of the run.
-        item: what the loop's variable is, if not the number.
-        rest: gives a value more, another than those, behind the last turn.
+        item: computes the loop variable from the index, if they differ.
+        rest: computes one further value after the last iteration.
     """
 
     def __init__(
@@ -35,16 +35,16 @@ class IterationProxy:
 
     @property
     def count(self) -> Any:
-        """How many turns: a size, or a number."""
+        """The number of iterations, which may be symbolic."""
         return trip_count(self.start, self.stop, self.step)
 
     @property
     def length(self) -> Any:
-        """How many values: what `len` says of them."""
+        """The number of values, as `len` returns it."""
         return self.count + (self._rest is not None)
 
     def at(self, turn: Any) -> Any:
-        """Return what the loop's variable is in a turn."""
+        """Return the loop variable of an iteration."""
         index = self.start + self.step * turn
         return index if self._item is None else self._item(index)
 
@@ -56,7 +56,7 @@ class IterationProxy:
         return self._each(self._loops.open_loop(self.place), lambda turn, value: (start + turn, value))
 
     def _each(self, loop: Loop, shown: Callable[[Any, Any], Any]) -> Iterator[Any]:
-        leads = loop.turn < 0  # those of a `zip` are advanced one after the other
+        leads = loop.turn < 0  # the iterators of a `zip` are advanced one after the other
         try:
             for number in RANGE(self.plain):
                 turn = self._loops.next_iteration(loop, self, number) if leads else self._loops.same_iteration(loop, number)

@@ -1,4 +1,4 @@
-"""How the iterations of a loop may differ: by their answers to tests of values. In which order they are run, so that each follows each."""
+"""The shapes of iterations, by the outcomes of their value tests, and the order in which they are run."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import NamedTuple
 
 
 class Shape(NamedTuple):
-    """What an iteration answers to the tests of values that it makes, and whether it leaves the loop."""
+    """The outcomes of the value tests of an iteration, and whether it leaves the loop."""
 
     answers: tuple[bool, ...] = ()
     leaves: bool = False
 
 
-ALIKE = (Shape(),) * 3  # the first, which may be another; the second, which reads it; and one like all further ones
+ALIKE = (Shape(),) * 3  # the first, which may differ; the second, which reads its values; and one that represents all further ones
 
 
 def schedule(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
-    """Return the shapes of the iterations that are kept: each follows each, all further ones are as the last, and leaving comes last."""
+    """Return the shapes of the iterations to keep, in which each follows each; further ones equal the last, and leaving comes last."""
     stay = [shape for shape in shapes if not shape.leaves]
     leave = [shape for shape in shapes if shape.leaves]
     if len(stay) < 2:

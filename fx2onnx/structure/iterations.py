@@ -1,4 +1,4 @@
-"""The iterations of a loop that a run has kept, as calls of a graph."""
+"""The kept iterations of a loop, as calls of a graph."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from .iteration_shapes import Shape
 from .loop import Loop
 from .stacked_outputs import Key, Node, Turn, stacked_output
 
-Reader: TypeAlias = tuple[tuple[bool, ...], int, int]  # the answers before a call of an iteration, its place, and the leaf that it reads
+Reader: TypeAlias = tuple[tuple[bool, ...], int, int]  # the outcomes before a call, its position in the iteration, and the leaf
 
 
 @dataclass(frozen=True)
 class State:
-    """The loops of a run, and what their variables hold, as nodes of a graph.
+    """The loops of a run, with the values of their variables as nodes of a graph.
 
     Attributes:
-        rows: the nodes of all calls, by number. `nodes`: those of what a run has noted, as far as they are known.
-        gone: what nodes of a loop that was rolled were replaced by.
+        rows: the nodes of all calls, by number.
+        nodes: the nodes of references, as far as they are known.
+        gone: the replacements of nodes of rolled loops.
     """
 
     graph: torch.fx.Graph
@@ -41,16 +42,16 @@ class State:
     gone: dict[Node, Node | None] = field(default_factory=dict)
 
     def node_of(self, ref: Ref) -> Node | None:
-        """Return the node of what a run has noted; None where there is none."""
+        """Return the node of a reference; None if there is none."""
         if ref not in self.nodes and ref.kind == "row":
             whole = self.rows[int(ref.key)]
-            with self.graph.inserting_after(whole):  # of several results it is a part
+            with self.graph.inserting_after(whole):  # one of several results
                 self.nodes[ref] = self.graph.call_function(operator.getitem, (whole, ref.part))
             self.nodes[ref].meta.update(whole.meta, val=whole.meta["val"][ref.part])
         return self.nodes.get(ref)
 
     def now(self, node: Node | None) -> Node | None:
-        """Return the node that stands for this one since loops were rolled; None where there is none."""
+        """Return the current replacement of a node after loops were rolled; None if there is none."""
         while node in self.gone:
             node = self.gone[node]
         return node
@@ -60,9 +61,10 @@ class Iterations:
     """The iterations of one loop.
 
     Attributes:
-        iterations: those that were kept. `first`: the number of the first one that is rolled.
-        names: what variables hold at the start of each, and after the last.
-        wanted: where values are made, in the last iteration, that are read after the loop, or after it in another iteration around.
+        iterations: the kept ones.
+        first: the number of the first one that is rolled.
+        names: the variables at the start of each, and after the last.
+        wanted: the positions of values of the last iteration that are read after the loop, or in another iteration of an outer loop.
     """
 
     def __init__(self, number: int, loop: Loop, state: State) -> None:
@@ -93,7 +95,7 @@ class Iterations:
 
     @property
     def has_ways(self) -> bool:
-        """Whether values decide how it goes."""
+        """Whether values decide which calls it makes."""
         return self.loop.may_end_early or len(set(self.shapes)) > 1
 
     def refusal(self, why: str) -> TraceUnsupported:
@@ -102,7 +104,7 @@ class Iterations:
         return TraceUnsupported(f"the {kind} at {self.loop.line} cannot be exported as a Loop: {why}")
 
     def _reads_of(self, number: int) -> dict[Reader, Node] | None:
-        """What an iteration reads that it does not make, if it makes the calls of the last one of its shape; else None."""
+        """The outer values that an iteration reads, if it makes the calls of the last one of its shape; otherwise None."""
         one, template = self.iterations[number], self.templates[self.shapes[number]]
         found: dict[Reader, Node] = {}
         if len(one.nodes) != len(template.nodes):
@@ -128,24 +130,24 @@ class Iterations:
         return pair[0].key(a) == pair[1].key(b)
 
     def is_head(self, place: int) -> bool:
-        """Return whether a call of an iteration is the test of a `while`, which ends the one before."""
+        """Return whether this call is the test of a `while`, which belongs to the iteration before."""
         return self.loop.is_while and place == 0
 
     def module(self, node: Node) -> torch.fx.GraphModule:
-        """Return the graph that an operator takes."""
+        """Return the graph that is passed to an operator."""
         return self.state.modules[str(node.target)]
 
     def reader(self, shape: Shape, place: int, leaf: int) -> Reader:
-        """Return what names a leaf that a call reads: the same for all shapes that go the same way up to there."""
+        """Return the identity of a leaf that a call reads, equal for all shapes with the same outcomes before it."""
         return shape.answers[: self.tests_before(shape, place)], place, leaf
 
     def tests_before(self, shape: Shape, place: int) -> int:
-        """Return how many tests an iteration has made before a call, the one of a `while` not among them."""
+        """Return the number of tests before a call in an iteration, without that of a `while`."""
         nodes = self.templates[shape].nodes[:place]
         return sum(node.target is BRANCH for node in nodes) - (self.loop.is_while and place > 0)
 
     def read_after(self) -> Iterator[Key]:
-        """Yield where values are made in the last iteration that are read after the loop."""
+        """Yield the positions of values of the last iteration that are read after the loop."""
         inside = {node for one in self.iterations for node in one.results()} | {*self.tests}
         for node in self.last.results():
             key = self.last.key(node)

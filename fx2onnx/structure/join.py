@@ -1,4 +1,4 @@
-"""Paths as one program: what they share once, and at each test that they answer otherwise a `cond` with a graph for each side."""
+"""Merge paths into one program: common calls once, and a `cond` with a graph per branch where outcomes differ."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class PathMerger:
     """The program of all paths of a module.
 
     Args:
-        axes: that move.
+        axes: the dynamic axes.
 
     Attributes:
-        branches: the lines of the tests whose both sides are in it.
-        limits: the tests whose other side raises, and what.
+        branches: the lines of the tests of which both branches are in the program.
+        limits: the tests of which one branch raises, with the error.
     """
 
     def __init__(self, paths: Sequence[Path], axes: SizeDomain) -> None:
@@ -49,11 +49,11 @@ class PathMerger:
         self._paths = [path for path in paths if path.exception is None]
         self._ended = [path for path in paths if path.exception is not None]
         self._axes = axes
-        self._untested = environment_of(axes.example, axes.names)  # that of the runs may hold two sizes to be equal by now
+        self._untested = environment_of(axes.example, axes.names)  # the environment of the runs may have made two sizes equal
         self._made: dict[Call, Node] = {}
         self._outputs: dict[Fork, list[Node]] = {}
         self._inputs: dict[str, Node] = {}
-        self._memory: dict[tuple[int, int], int] = {}  # of what a call of a path makes, and that in the program
+        self._memory: dict[tuple[int, int], int] = {}  # the memory in the program of what a call of a path creates
         self._new = count()
         self._constants: dict[str, torch.Tensor] = {}
         self._unnamed = count()
@@ -63,7 +63,7 @@ class PathMerger:
         """Return the program.
 
         Raises:
-            TraceUnsupported: sides return what no file can return of either, or all of them raise.
+            TraceUnsupported: If branches return results that cannot be merged, or if all of them raise.
         """
         if not self._paths:
             raise TraceUnsupported(f"the model raises an error for all values: {_format_exception(self._ended[0])}")
@@ -95,10 +95,10 @@ class PathMerger:
         )
 
     def _merge_paths(self) -> tuple[Tree, Phis]:
-        """The paths as one program, where they join again if that explains all of them.
+        """The merged paths, which join again if that explains all of them.
 
         Raises:
-            TraceUnsupported: no tests explain them.
+            TraceUnsupported: If tests do not explain them.
         """
         with suppress(TraceUnsupported):
             return self._build_tree(True)
@@ -112,7 +112,7 @@ class PathMerger:
             tree.widen(*stale)
         self._check_closed(tree)
         if tree.find_probed_paths():
-            raise TraceUnsupported("one run alone shows a part of the model")
+            raise TraceUnsupported("a part of the model occurs in one run only")
         return tree, phis
 
     def _phis_of(self, tree: Tree) -> Phis:
@@ -122,15 +122,17 @@ class PathMerger:
         return phis
 
     def _check_closed(self, tree: Tree) -> None:
-        """Refuse a test of which one side is known and the other one was not seen to raise."""
+        """Refuse a test of which one branch is known and the other did not raise."""
         for test in tree.one_sided():
             line, number = tree.lines[test.chosen], test.events[test.chosen]
             other = (*line.answers_before(number), not line.events[number].answer)
             if not any(path.answers[: len(other)] == other for path in self._ended):
-                raise TraceUnsupported(f"one side of the condition at {line_in(line.events[number].node.meta['stack_trace'])} was not run")
+                raise TraceUnsupported(
+                    f"one branch of the condition at {line_in(line.events[number].node.meta['stack_trace'])} was not run"
+                )
 
     def _note_limits(self) -> None:
-        """Note the tests whose one side only raises: the first answer of each path that raises which no other path gives."""
+        """Record the tests of which one branch only raises: for each path that raises, its first outcome that no other path has."""
         alive = [_decisions(path) for path in self._paths]
         found = []
         for path in self._ended:
@@ -143,11 +145,11 @@ class PathMerger:
     def _check_structure(self, first: Path) -> None:
         for path in self._paths:
             if path.exception is None and path.program.call_spec.out_spec != first.program.call_spec.out_spec:
-                told = ", but ".join(map(_structure, (first, path)))
-                raise TraceUnsupported(f"the branches of the model return different structures: {told}")
+                structures = ", but ".join(map(_structure, (first, path)))
+                raise TraceUnsupported(f"the branches of the model return different structures: {structures}")
 
     def _place(self, root: Scope) -> None:
-        """Place the inputs of all paths: state, constants, and last what the caller gives."""
+        """Add the inputs of all paths: state, constants, and then the arguments."""
         lines = sorted(self._tree.lines.values(), key=lambda line: len(line.axes.fixed))
         for wanted in (is_state, is_constant, is_input):
             for line in lines:
@@ -157,10 +159,10 @@ class PathMerger:
                         self._place_one(root, name, node, specs[node.name])
 
     def _place_one(self, root: Scope, name: str, node: Node, spec: InputSpec) -> None:
-        made = self._inputs[name] = root.graph.placeholder(name)
-        made.name = made.target = name
+        placeholder = self._inputs[name] = root.graph.placeholder(name)
+        placeholder.name = placeholder.target = name
         value = node.meta["val"]
-        made.meta["val"] = self._fresh(value) if isinstance(value, SymbolicMeta) else value
+        placeholder.meta["val"] = self._fresh(value) if isinstance(value, SymbolicMeta) else value
         target = name.removeprefix("c_") if is_constant(spec) else spec.target
         self._specs.append(replace(spec, arg=replace(spec.arg, name=name), target=target))
 
@@ -178,12 +180,12 @@ class PathMerger:
         nodes = {place: self._node(scope, value) for place, value in values.items()}
         leaves = [nodes[place] if place in nodes else scope.map_argument(leaf) for place, leaf in enumerate(event.leaves)]
         args, kwargs = pytree.tree_unflatten(leaves, event.spec)
-        made = scope.graph.create_node("call_function", event.target, args, kwargs, name=event.node.name)
-        made.meta.update(event.node.meta, val=self._merge_meta(call, event, nodes))
-        self._made[call] = made
+        node = scope.graph.create_node("call_function", event.target, args, kwargs, name=event.node.name)
+        node.meta.update(event.node.meta, val=self._merge_meta(call, event, nodes))
+        self._made[call] = node
 
     def _merge_meta(self, call: Call, event: Event, nodes: Mapping[int, Node]) -> Any:
-        """What a call returns: in the memory of what it takes where it shows that, else in its own."""
+        """The metadata of a result, in the memory of the input that it aliases, or in new memory."""
         line = self._tree.lines[call.chosen]
         shown = {line.memory(use): nodes[place].meta["val"].memory for place, use in event.uses if line.memory(use) is not None}
 
@@ -205,7 +207,7 @@ class PathMerger:
         return scope.here(found)
 
     def _write_fork(self, scope: Scope, fork: Fork) -> None:
-        """Write a test with its two sides."""
+        """Write a test with its two branches."""
         self.branches[self._line(fork)] = None
         inner = {answer: Scope(scope) for answer in (True, False)}
         for answer, side in inner.items():
@@ -233,10 +235,10 @@ class PathMerger:
         return self._truth(scope, self._node(scope, self._phis.leaves[asks][0]), event.node)
 
     def _merge_outputs(self, fork: Fork, pair: tuple[Any, Any], nodes: Sequence[Node]) -> SymbolicMeta:
-        """Return what describes the tensors that the two sides of a fork give; a size that no expression is gets a name.
+        """Return the metadata of an output of a fork; a size without a common expression gets a new symbol.
 
         Raises:
-            TraceUnsupported: they cannot be one output.
+            TraceUnsupported: If the tensors of both branches cannot be one output.
         """
         kinds = {path: kind for path in self._tree.lines if (kind := self._kind_on(pair, fork, path)) is not None}
         for kind in dict.fromkeys((*map(kind_of, (node.meta["val"] for node in nodes)), *kinds.values())):
@@ -249,16 +251,16 @@ class PathMerger:
         return SymbolicMeta.of([self._size_of_either(dict(zip(kinds, axis, strict=True))) for axis in sizes], one[1][0], next(self._new))
 
     def _kind_on(self, pair: tuple[Any, Any], fork: Fork, path: int) -> Any:
-        """Dtype and sizes of an output of a fork on one path; None if the path does not come there."""
+        """The dtype and sizes of an output of a fork on one path; None if the path does not reach it."""
         answer = self._tree.answer(fork, path)
-        made = None if answer is None else self._phis.on(pair[0 if answer else 1], path)
-        if made is None or (isinstance(made.by, Call) and path not in made.by.events):
+        definition = None if answer is None else self._phis.on(pair[0 if answer else 1], path)
+        if definition is None or (isinstance(definition.by, Call) and path not in definition.by.events):
             return None
-        source = made.by.events[path] if isinstance(made.by, Call) else made.by
-        return kind_of(self._tree.lines[path].value(Use(source, made.part)))
+        source = definition.by.events[path] if isinstance(definition.by, Call) else definition.by
+        return kind_of(self._tree.lines[path].value(Use(source, definition.part)))
 
     def _may_differ(self, path: int, kind: Any, other: int, another: Any) -> bool:
-        """Whether two tensors may be one output: of one dtype and as many axes, and of other sizes only where sizes or values say so."""
+        """Whether two tensors may be one output: equal dtype and rank, with other sizes only if sizes or values decide the branch."""
         if kind[0] is not another[0] or len(kind[1]) != len(another[1]):
             return False
         if kind == another or any(self._axes.fresh.among(size) for size in (*kind[1], *another[1])):
@@ -266,7 +268,7 @@ class PathMerger:
         return self._tree.lines[path].path.sizes != self._tree.lines[other].path.sizes
 
     def _size_of_either(self, sizes: Mapping[int, Size]) -> Size:
-        """Return the expression of some path that is the size of an axis on all of these; else a symbol of its own."""
+        """Return the expression of some path that matches the size on all of these, or a new symbol."""
         for size in dict.fromkeys(sizes.values()):
             if all(are_equal_sizes(size, other, self._tree.lines[path].axes) for path, other in sizes.items()):
                 return size
@@ -283,15 +285,15 @@ class PathMerger:
         """Return a result of the model.
 
         Raises:
-            TraceUnsupported: paths return what cannot be one output.
+            TraceUnsupported: If the results of the paths cannot be one output.
         """
         if number in self._phis.results:
             return self._node(root, self._phis.results[number])
-        told = {path: line.outputs[number] for path, line in self._tree.lines.items()}
-        for path, result in told.items():
-            if all(alike(result, other) or gives(result, other, self._tree.lines[at].axes) for at, other in told.items()):
+        outputs = {path: line.outputs[number] for path, line in self._tree.lines.items()}
+        for path, result in outputs.items():
+            if all(alike(result, other) or gives(result, other, self._tree.lines[at].axes) for at, other in outputs.items()):
                 return _again(root, self._collect_outputs(path, number))
-        other = next(path for path in told if not alike(told[0], told[path]))
+        other = next(path for path in outputs if not alike(outputs[0], outputs[path]))
         decisions = {path: _decisions(self._paths[path]) for path in (0, other)}
         place = _count_shared(*decisions.values())
         pair = sorted(decisions, key=lambda path: not decisions[path][place][2])
@@ -303,29 +305,29 @@ class PathMerger:
         return outputs[number]
 
     def _truth(self, scope: Scope, tested: Node, test: Node) -> Node:
-        """The tensor that is tested, as truth."""
+        """The tested tensor as a boolean."""
         if tested.meta["val"].dtype == torch.bool:
             return tested
-        made = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
-        made.meta.update(test.meta, val=SymbolicMeta.of(tested.meta["val"].sizes, torch.bool, next(self._new)))
-        return made
+        node = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
+        node.meta.update(test.meta, val=SymbolicMeta.of(tested.meta["val"].sizes, torch.bool, next(self._new)))
+        return node
 
     def _size_truth(self, scope: Scope, test: sympy.Basic) -> Node:
         if isinstance(test, sympy.Symbol):
             return self._some(scope, test)
         for symbol in self._axes.fresh.among(test):
             self._untested.add_fresh(symbol, self._axes.fresh.range_of(symbol)[0])
-        made = scope.graph.call_function(operator.truth, (test,))
-        made.meta["val"] = self._untested.create_symboolnode(test)
-        return made
+        node = scope.graph.call_function(operator.truth, (test,))
+        node.meta["val"] = self._untested.create_symboolnode(test)
+        return node
 
     def _some(self, scope: Scope, size: sympy.Symbol) -> Node:
-        """Whether a size is not 0, as a tensor: the symbols of sizes are positive."""
+        """Whether a size is not 0, as a tensor, because the symbols of sizes are positive."""
         count = scope.graph.call_function(aten.scalar_tensor.default, (size,), {"dtype": torch.int64})
         count.meta["val"] = SymbolicMeta.of((), torch.int64, next(self._new))
-        made = scope.graph.call_function(aten.gt.Scalar, (count, 0))
-        made.meta["val"] = SymbolicMeta.of((), torch.bool, next(self._new))
-        return made
+        node = scope.graph.call_function(aten.gt.Scalar, (count, 0))
+        node.meta["val"] = SymbolicMeta.of((), torch.bool, next(self._new))
+        return node
 
     def _format_result(self, result: Any) -> str:
         if not isinstance(result, Node):
@@ -346,33 +348,33 @@ def _cond(
     for name, side in zip(names, sides, strict=True):
         scope.modules.add_module(name, side)
     gets = [scope.graph.get_attr(name) for name in names]
-    made = scope.graph.call_function(torch.ops.higher_order.cond, (condition, *gets, tuple(outer)))
-    made.meta.update(condition.meta, val=list(values))
-    return [scope.part(made, number, made, value) for number, value in enumerate(values)]
+    node = scope.graph.call_function(torch.ops.higher_order.cond, (condition, *gets, tuple(outer)))
+    node.meta.update(condition.meta, val=list(values))
+    return [scope.part(node, number, node, value) for number, value in enumerate(values)]
 
 
 def _error(line: str, shown: Sequence[str]) -> TraceUnsupported:
-    told = ", but ".join(shown)
-    return TraceUnsupported(f"the branches of the condition at {line} return results that cannot be one output: {told}")
+    both = ", but ".join(shown)
+    return TraceUnsupported(f"the branches of the condition at {line} return results that cannot be one output: {both}")
 
 
 def _again(scope: Scope, result: Any) -> Any:
-    """A result that is the same on both sides: a constant, or a size."""
+    """A result that is the same in both branches: a constant or a size."""
     if not isinstance(result, Node):
         return result
-    made = scope.graph.call_function(operator.index, result.args)
-    made.meta.update(result.meta)
-    return made
+    node = scope.graph.call_function(operator.index, result.args)
+    node.meta.update(result.meta)
+    return node
 
 
 def _decisions(path: Path) -> list[tuple[str, Any, bool]]:
-    """The line of each test that a path answers, what is asked of sizes, and the answer."""
+    """The line of each test on a path, its expression if it is on sizes, and the outcome."""
     values = [(line_in(node.meta["stack_trace"]), None, node.meta["val"]) for node in path.tests()]
     return [*((test.line, test.test, holds) for test, holds in path.sizes), *values]
 
 
 def _count_shared(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """How many of the first decisions two paths share."""
+    """The number of common decisions at the start of two paths."""
     return next((place for place, pair in enumerate(zip(one, other, strict=False)) if pair[0] != pair[1]), min(len(one), len(other)))
 
 
@@ -382,7 +384,7 @@ def _where(result: Any) -> str:
 
 
 def _structure(path: Path) -> str:
-    """What a path returns, and after which line."""
+    """The structure of a path's results, and its last line."""
     traces = [node.meta["stack_trace"] for node in path.program.graph.nodes if "stack_trace" in node.meta]
     return " ".join([*str(path.program.call_spec.out_spec).split(), *(f"after {line_in(trace)}" for trace in traces[-1:])])
 

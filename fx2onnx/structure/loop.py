@@ -1,4 +1,4 @@
-"""What is known of one loop of a run."""
+"""The record of one loop of a run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,23 @@ class Loop:
     """One loop of a run.
 
     Attributes:
-        place: where it begins; `is_while`: whether the test of a value ends it.
-        schedule: the shapes of the iterations that are kept; all further ones have that of the last.
-        begin: where it begins. `starts`: where the calls of those iterations begin. `end`: where what follows the loop begins.
-        turns: how many iterations it has, once it is over; `size`: the same, a symbol in the run that has symbols.
-        symbol: of the number of the iteration. `number`: of the place, among those of the run.
-        repeats: the same loop in an earlier iteration of the one around it.
-        states: the tensors that variables held at the start of each iteration that is kept; `last`: after the loop.
-        bound: the variables that there were before it. `lengths_of_lists`: how long lists were.
-        grown: what each list got that it has filled, one value in each iteration.
-        listed: such values that a call reads, by the iterations that are kept.
+        place: the location where it begins.
+        is_while: whether the test of a value ends it.
+        schedule: the shapes of the kept iterations; all further ones have that of the last.
+        begin: the number of its first call.
+        starts: the first call of each kept iteration.
+        end: the first call after the loop.
+        turns: the number of iterations, after it has ended.
+        size: the number of iterations, symbolic in a symbolic run.
+        symbol: the symbol of the iteration number.
+        number: the number of the location among those of the run.
+        repeats: the same loop in an earlier iteration of the enclosing one.
+        states: the tensors in variables at the start of each kept iteration.
+        last: the tensors in variables after the loop.
+        bound: the variables that existed before it.
+        lengths_of_lists: the lengths of lists before it.
+        grown: the values added to each list that it fills, one per iteration.
+        listed: such values that a call reads, by kept iteration.
     """
 
     line: str
@@ -43,19 +50,19 @@ class Loop:
     number: int = -1
     repeats: Loop | None = None
     answers: list[bool] = field(default_factory=list)  # of this iteration
-    asked: dict[Ref, bool] = field(default_factory=dict)
+    tested: dict[Ref, bool] = field(default_factory=dict)
     lengths: dict[Shape, int] = field(default_factory=dict)
     states: list[dict[str, Ref]] = field(default_factory=list)
     last: dict[str, Ref] = field(default_factory=dict)
     bound: frozenset[str] = frozenset()
-    is_cut: bool = False  # whether it is not left early, as it may be
+    is_cut: bool = False  # whether leaving it early is suppressed
     lengths_of_lists: dict[str, int] = field(default_factory=dict)
     grown: list[list[Ref]] = field(default_factory=list)
     listed: list[dict[int, Ref]] = field(default_factory=list)
 
     @property
     def kept_count(self) -> int:
-        """How many iterations are kept."""
+        """The number of kept iterations."""
         return len(self.schedule)
 
     @property

@@ -1,4 +1,4 @@
-"""The graph of the body of a loop: the calls of an iteration, and where iterations differ by a test of a value, a `cond`."""
+"""Build the graph of a loop body: the calls of an iteration, with a `cond` where iterations differ by a value test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Body:
     """Writes the body of a loop, given its `LoopRoller`.
 
     Attributes:
-        extra: what it reads from outside and does not carry.
+        extra: the outer values that it reads and does not carry.
     """
 
     def __init__(self, loop: Any) -> None:
@@ -53,18 +53,18 @@ class Body:
         node.meta["val"] = value
         self._inputs[key] = node
 
-    def _emit(self, scope: Scope, shapes: Sequence[Shape], at: int, made: dict[int, Node]) -> list[Node]:
-        """Write the calls of iterations of these shapes, which go the same way up to here; return what they return."""
-        made, shape = dict(made), shapes[0]
+    def _emit(self, scope: Scope, shapes: Sequence[Shape], at: int, written: dict[int, Node]) -> list[Node]:
+        """Write the calls of iterations of these shapes, which have the same outcomes so far, and return their results."""
+        written, shape = dict(written), shapes[0]
         nodes = self.loop.templates[shape].nodes
         while at < len(nodes):
             node = nodes[at]
             if node.target is not BRANCH:
-                made[at] = self._write(scope, shape, at, made)
+                written[at] = self._write(scope, shape, at, written)
             elif at or not self.loop.loop.is_while:
-                return self._either(scope, shapes, at, made)
+                return self._either(scope, shapes, at, written)
             at += 1
-        return [self._here(scope, shape, value, made) for value in self._results(scope, shape)]
+        return [self._here(scope, shape, value, written) for value in self._results(scope, shape)]
 
     def _results(self, scope: Scope, shape: Shape) -> list[Any]:
         loop = self.loop
@@ -77,16 +77,16 @@ class Body:
             sources.insert(0, ("constant", not shape.leaves))
         return sources
 
-    def _here(self, scope: Scope, shape: Shape, source: Source | tuple[str, Any], made: dict[int, Node]) -> Node:
+    def _here(self, scope: Scope, shape: Shape, source: Source | tuple[str, Any], written: dict[int, Node]) -> Node:
         kind, at = source
         if kind == "own":
-            return self._part(scope, at, made)
+            return self._part(scope, at, written)
         if kind == "constant":
             found = scope.graph.call_function(aten.full.default, ([], at), {"dtype": torch.bool})
             found.meta["val"] = SymbolicMeta.of((), torch.bool, fresh(self._any_value(shape)).memory)
             return found
         if kind == "tested":
-            tested = self._here(scope, shape, self.loop.truths[shape], made)
+            tested = self._here(scope, shape, self.loop.truths[shape], written)
             return self.loop.append_not(scope.graph, tested) if self.loop.iterations[0].nodes[0].meta["val"] is False else tested
         return scope.here(self._inputs[kind, at])
 
@@ -98,37 +98,39 @@ class Body:
             if isinstance(part, SymbolicMeta)
         )
 
-    def _write(self, scope: Scope, shape: Shape, at: int, made: dict[int, Node]) -> Node:
+    def _write(self, scope: Scope, shape: Shape, at: int, written: dict[int, Node]) -> Node:
         node = self.loop.templates[shape].nodes[at]
         leaves, spec = pytree.tree_flatten((node.args, dict(node.kwargs)))
-        told = [self._leaf(scope, shape, (at, place), leaf, made) if isinstance(leaf, Node) else leaf for place, leaf in enumerate(leaves)]
-        args, kwargs = pytree.tree_unflatten(told, spec)
+        mapped = [
+            self._leaf(scope, shape, (at, place), leaf, written) if isinstance(leaf, Node) else leaf for place, leaf in enumerate(leaves)
+        ]
+        args, kwargs = pytree.tree_unflatten(mapped, spec)
         found = scope.graph.create_node("call_function", node.target, args, kwargs, name=node.name)
         found.meta.update(node.meta)
         return found
 
-    def _leaf(self, scope: Scope, shape: Shape, at: tuple[int, int], leaf: Node, made: dict[int, Node]) -> Node:
+    def _leaf(self, scope: Scope, shape: Shape, at: tuple[int, int], leaf: Node, written: dict[int, Node]) -> Node:
         if leaf.op == "get_attr":
             node: Node = scope.map_argument(SubgraphKey(self.loop.module(leaf)))
             return node
         if (key := self.loop.templates[shape].key(leaf)) is not None:
-            return self._part(scope, key, made)
-        return self._here(scope, shape, self.loop.inputs[self.loop.reader(shape, *at)], made)
+            return self._part(scope, key, written)
+        return self._here(scope, shape, self.loop.inputs[self.loop.reader(shape, *at)], written)
 
-    def _part(self, scope: Scope, key: Key, made: dict[int, Node]) -> Node:
-        whole = made[key[0]]
+    def _part(self, scope: Scope, key: Key, written: dict[int, Node]) -> Node:
+        whole = written[key[0]]
         if key[1] is None:
             return scope.here(whole)
         return scope.here(scope.part(whole, key[1], whole, whole.meta["val"][key[1]]))
 
-    def _either(self, scope: Scope, shapes: Sequence[Shape], at: int, made: dict[int, Node]) -> list[Node]:
-        """Write a test with its two sides; return what they return."""
+    def _either(self, scope: Scope, shapes: Sequence[Shape], at: int, written: dict[int, Node]) -> list[Node]:
+        """Write a test with its two branches, and return their results."""
         test = self.loop.templates[shapes[0]].nodes[at]
         number = self.loop.tests_before(shapes[0], at)
         sides = [[shape for shape in shapes if shape.answers[number] is answer] for answer in (True, False)]
-        condition = self._truth(scope, self._leaf(scope, shapes[0], (at, 0), test.all_input_nodes[0], made))
+        condition = self._truth(scope, self._leaf(scope, shapes[0], (at, 0), test.all_input_nodes[0], written))
         inner = Scope(scope), Scope(scope)
-        results = [self._emit(side, taken, at + 1, made) for side, taken in zip(inner, sides, strict=True)]
+        results = [self._emit(side, taken, at + 1, written) for side, taken in zip(inner, sides, strict=True)]
         results = [[side.here(node) for node in given] for side, given in zip(inner, results, strict=True)]
         self._check_alike(results)
         outer = list(dict.fromkeys(node for side in inner for node in side.inside))
@@ -145,12 +147,12 @@ class Body:
         for one, other in zip(*results, strict=True):
             a, b = one.meta["val"], other.meta["val"]
             if (a.sizes, a.dtype) != (b.sizes, b.dtype):
-                told = " or ".join(f"{self.loop.state.said(value.sizes)} of {value.dtype}" for value in (a, b))
-                raise self.loop.refusal(f"after a condition inside it, a loop-carried value is {told}")
+                kinds = " or ".join(f"{self.loop.state.said(value.sizes)} of {value.dtype}" for value in (a, b))
+                raise self.loop.refusal(f"after a condition inside it, a loop-carried value is {kinds}")
 
     def _truth(self, scope: Scope, tested: Node) -> Node:
         if tested.meta["val"].dtype == torch.bool:
             return tested
-        made = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
-        made.meta.update(tested.meta, val=SymbolicMeta.of(tested.meta["val"].sizes, torch.bool, fresh(tested.meta["val"]).memory))
-        return made
+        node = scope.graph.call_function(aten.ne.Scalar, (tested, 0))
+        node.meta.update(tested.meta, val=SymbolicMeta.of(tested.meta["val"].sizes, torch.bool, fresh(tested.meta["val"]).memory))
+        return node

@@ -1,4 +1,4 @@
-"""What a loop carries from iteration to iteration: known from what variables hold at the start of each."""
+"""Find the loop-carried values from the variables at the start of each iteration."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ TESTED = "read by the condition"
 
 
 class Source(NamedTuple):
-    """Where a value of an iteration comes from: "own" and a place in it, "name" and what holds it at its start, or "outer" and a node."""
+    """Where a value of an iteration comes from: "own" and its position, "name" and a variable at the start, or "outer" and a node."""
 
     kind: str
     at: Any
 
 
 class Carried(Iterations):
-    """What each call of an iteration reads that it does not make, and what becomes of that.
+    """The outer values that each call of an iteration reads, and their values in the next iteration.
 
     Attributes:
-        carried: for each name the source of its next value, by the shape of the iteration.
-        inputs: the source of what a reader reads.
-        stacked: the source of what lists get, by list. `firsts`: what they got in the first iteration.
+        carried: for each name, the source of its next value, by the shape of the iteration.
+        inputs: the source of each value read.
+        stacked: the source of the values added to each list.
+        firsts: the values added in the first iteration.
     """
 
     def __init__(self, number: int, loop: Loop, state: State) -> None:
@@ -40,18 +41,18 @@ class Carried(Iterations):
         self._implied: dict[str, dict[int, Node]] = {}
 
     def explain(self, reads: Sequence[dict[Reader, Node] | None]) -> None:
-        """Find what each reader reads, and what the loop carries from iteration to iteration."""
+        """Find the source of each value read, and the loop-carried values."""
         self.carried, self.inputs, self._implied = {}, {}, {}
         if self.loop.is_while:
             heads = [*(one.nodes[0] for one in self.iterations), *self.tests]
             self._implied[TESTED] = {number: node.all_input_nodes[0] for number, node in enumerate(heads)}
         inside = enumerate(self.iterations[self.first :], self.first)
         self._made_in = {node: number for number, one in inside for node in one.results()}
-        seen: dict[Reader, dict[int, Node]] = {}
+        values_of: dict[Reader, dict[int, Node]] = {}
         for number, read in enumerate(reads[self.first :], self.first):
             for reader, node in (read or {}).items():
-                seen.setdefault(reader, {})[number] = node
-        for reader, values in seen.items():
+                values_of.setdefault(reader, {})[number] = node
+        for reader, values in values_of.items():
             found = self._source(values)
             if found is None:
                 found = Source("name", f"read {reader}")
@@ -67,13 +68,13 @@ class Carried(Iterations):
             self._check_start(name)
 
     def value(self, name: str, number: int) -> Node | None:
-        """What a name holds at the start of an iteration, or after the last one."""
+        """The value of a name at the start of an iteration, or after the last one."""
         if name in self._implied:
             return self._implied[name].get(number)
         return self.state.now(self.names[number].get(name))
 
     def _source(self, values: Mapping[int, Node], prefer: str = "") -> Source | None:
-        """What these values are, by the number of the iteration at whose start they are looked at."""
+        """The source of these values, by the number of the iteration at whose start they are read."""
         names = [prefer] if prefer and self._holds(prefer, values) else [name for name in self._names if self._holds(name, values)]
         nodes = set(values.values())
         moving = [name for name in names if self._moves(name)]
@@ -96,14 +97,14 @@ class Carried(Iterations):
         return len({self.value(name, number) for number in range(self.first, len(self.names))}) > 1
 
     def _check_same(self, names: Sequence[str]) -> None:
-        """Refuse names that hold the same where they were looked at, and something else before the loop, or in another iteration."""
+        """Refuse names that have the same value in the iterations that read it, but not before the loop or in other iterations."""
         for number in range(self.first, len(self.names)) if self.has_ways else ():
             if len({self.value(name, number) for name in names} - {None}) > 1:
-                told = " and ".join(f"`{shown_name(name)}`" for name in names[:2])
-                raise self.refusal(f"{told} hold the same tensor where it is read, but not always")
+                both = " and ".join(f"`{shown_name(name)}`" for name in names[:2])
+                raise self.refusal(f"{both} hold the same tensor where it is read, but not always")
 
     def _carry(self, source: Source) -> None:
-        """Note what becomes of a name in each iteration, and of all names that this takes."""
+        """Record the next value of a name in each iteration, and of all names that it depends on."""
         if source.kind != "name" or source.at in self.carried:
             return
         name = source.at
@@ -114,7 +115,7 @@ class Carried(Iterations):
             self._carry(found)
 
     def _next(self, name: str, shape: Shape) -> Source:
-        """What a name holds after an iteration of a shape."""
+        """The source of the value of a name after an iteration of a shape."""
         numbers = [number for number in range(self.first, len(self.iterations)) if self.shapes[number] == shape]
         after = {number: node for number in numbers if (node := self.value(name, number + 1)) is not None}
         own = {self.iterations[number].key(node) for number, node in after.items()}
@@ -124,7 +125,7 @@ class Carried(Iterations):
         if found is None and shape.leaves and not after:
             return Source("name", name)
         if found is None:
-            raise self.refusal(f"the value of {_format_name(name)} after an iteration is neither made in it nor held before it")
+            raise self.refusal(f"the value of {_format_name(name)} after an iteration is neither computed in it nor known before it")
         return found
 
     def _check_start(self, name: str) -> None:
@@ -133,21 +134,21 @@ class Carried(Iterations):
             next((node for number in range(len(self.names) - 1, self.first, -1) if (node := self.value(name, number)) is not None), None),
         )
         if start is None and (name in self._implied or name.split("[")[0].split(".", 2)[:2] in self._bound):
-            raise self.refusal(f"{_format_name(name)} is no tensor before the loop")
+            raise self.refusal(f"{_format_name(name)} is not a tensor before the loop")
         if start is not None and end is not None and not same_value(start.meta["val"], end.meta["val"]):
-            made, of = (f"{self.state.said(one.meta['val'].sizes)} of {one.meta['val'].dtype}" for one in (end, start))
-            raise self.refusal(f"an iteration changes a carried value from {of} to {made}")
+            after, before = (f"{self.state.said(one.meta['val'].sizes)} of {one.meta['val'].dtype}" for one in (end, start))
+            raise self.refusal(f"an iteration changes a carried value from {before} to {after}")
 
     @property
     def _bound(self) -> list[list[str]]:
         return [name.split(".", 1) for name in self.loop.bound]
 
     def start_of(self, name: str) -> Node | None:
-        """Return what a name holds before the loop."""
+        """Return the value of a name before the loop."""
         return self.value(name, self.first)
 
     def _read_after(self) -> Iterator[Node]:
-        """The nodes of all iterations that are read after the loop, but not in lists of all iterations."""
+        """The nodes of all iterations that are read after the loop, except through lists of all iterations."""
         inside = self._find_replaced()
         for node in self._made_in:
             if any(user not in inside and not is_listed_first(user, node, self.firsts) for user in node.users) or (
@@ -156,7 +157,7 @@ class Carried(Iterations):
                 yield node
 
     def _name_after(self, node: Node) -> str | None:
-        """The name that holds a value after the loop; None where all iterations make it in the same place."""
+        """The name that has a value after the loop; None if all iterations compute it at the same position."""
         end = len(self.iterations)
         key = self.iterations[self._stay].key(node)
         names = [name for name in self._names if self.value(name, end) is node]
@@ -186,7 +187,7 @@ class Carried(Iterations):
         return f"a value of one iteration is read after the loop{f', at {lines[0]}' if lines else ''}"
 
     def _find_lists(self) -> None:
-        """Find what each list gets in an iteration, and what it got in the first."""
+        """Find the values added to each list in an iteration, and in the first one."""
         self.stacked, self.firsts = {}, {}
         for number, listed in enumerate(self.loop.listed):
             name = f"list {number}"
@@ -201,16 +202,16 @@ class Carried(Iterations):
                 self.firsts[key] = self._node_at(self.stacked[key][self.shapes[0]], 0)
 
     def _node_at(self, source: Source, number: int) -> Any:
-        """The node of a source, in an iteration."""
+        """The node of a source in an iteration."""
         if source.kind == "own":
             return next(node for node in self.iterations[number].results() if self.iterations[number].key(node) == source.at)
         return self.value(source.at, number) if source.kind == "name" else source.at
 
     @property
     def outer(self) -> list[Node]:
-        """What an iteration reads from outside that the loop does not carry."""
-        made = (*self.carried.values(), *self.stacked.values())
-        sources = [*self.inputs.values(), *(source for by_shape in made for source in by_shape.values())]
+        """The outer values that an iteration reads and the loop does not carry."""
+        by_name = (*self.carried.values(), *self.stacked.values())
+        sources = [*self.inputs.values(), *(source for by_shape in by_name for source in by_shape.values())]
         return list(dict.fromkeys(source.at for source in sources if source.kind == "outer"))
 
 
@@ -219,5 +220,5 @@ def _format_name(name: str) -> str:
 
 
 def shown_name(name: str) -> str:
-    """Return a variable as the model names it."""
+    """Return the name of a variable in the model."""
     return name.partition(".")[2]

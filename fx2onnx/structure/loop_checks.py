@@ -1,4 +1,4 @@
-"""What is said of the number of a turn, held against every turn: numbers that calls take, and tests that Python made."""
+"""Check expressions and guards of the iteration number in every iteration."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from ..trace.source_location import CodeLocation, line_in
 from .iteration_shapes import Shape
 from .loop import STACKED, Loop
 
-MOST_SHAPES = 4  # ways that the iterations of a loop go
+MOST_SHAPES = 4  # shapes of the iterations of a loop
 MOST_NESTED = 8  # loops that test values
 SIZES = (1, 2, 3, 5, 64, 1000, 4097)
 
 
 def check_leaves(row: OpEvent, others: Sequence[OpEvent], settings: Sequence[SizeAssignment], loops: Sequence[Loop]) -> None:
-    """Hold the numbers that a call takes in each turn of other runs against what the run with symbols says of them.
+    """Check the numbers that a call has in each iteration of other runs against the expressions of the symbolic run.
 
     Args:
-        settings: of the other runs.
+        settings: the sizes of the other runs.
 
     Raises:
-        TraceUnsupported: they are others.
+        TraceUnsupported: If they differ.
     """
     symbols = {loop.symbol: loop.number for loop in loops}
     used = {symbol for leaf in row.leaves if isinstance(leaf, sympy.Basic) for symbol in leaf.free_symbols} & symbols.keys()
@@ -52,15 +52,15 @@ def check_leaves(row: OpEvent, others: Sequence[OpEvent], settings: Sequence[Siz
 
 
 def is_counted(leaf: Any, loops: Sequence[Loop]) -> bool:
-    """Return whether an argument depends on the number of a turn."""
+    """Return whether an argument depends on an iteration number."""
     return isinstance(leaf, sympy.Basic) and not leaf.free_symbols.isdisjoint({loop.symbol for loop in loops})
 
 
 def check_tests(environment: ShapeEnv, loops: Sequence[Loop], ranges: Mapping[sympy.Symbol, Range]) -> None:
-    """Hold each test of the number of a turn against every turn but the first, at sizes far apart.
+    """Check each guard on an iteration number in every iteration but the first, at widely spaced sizes.
 
     Raises:
-        TraceUnsupported: one comes out another way.
+        TraceUnsupported: If one has another outcome.
     """
     symbols = {loop.symbol: expression(loop.size) for loop in loops if loop.size is not None}
     for symbol in symbols:
@@ -78,7 +78,7 @@ def check_tests(environment: ShapeEnv, loops: Sequence[Loop], ranges: Mapping[sy
 def _holds_in_every_turn(
     test: sympy.Basic, used: Sequence[sympy.Symbol], counts: Mapping[sympy.Symbol, Any], ranges: Mapping[sympy.Symbol, Range]
 ) -> bool:
-    """Return whether a test is proved to hold in each turn but the first."""
+    """Return whether a test provably holds in each iteration but the first."""
     if not all(test.subs(at) == sympy.true for at in _turns_to_try(test, used, counts, ranges)):
         return False
     ends = {symbol: (least, most if most < max_traced_size() else MOST) for symbol, (least, most) in ranges.items()}
@@ -94,20 +94,20 @@ def _holds_in_every_turn(
 
 
 def _normalise_comparison(test: sympy.Basic, known: Mapping[sympy.Symbol, sympy.Expr]) -> sympy.Basic:
-    """Return a test with sizes as turns say them, one side of each comparison 0."""
-    told = test.subs(known)
-    return told.replace(lambda part: isinstance(part, sympy.Rel), lambda part: part.func(sympy.expand(part.lhs - part.rhs), 0))
+    """Return a test with sizes in terms of iterations, and with 0 on one side of each comparison."""
+    expanded = test.subs(known)
+    return expanded.replace(lambda part: isinstance(part, sympy.Rel), lambda part: part.func(sympy.expand(part.lhs - part.rhs), 0))
 
 
 def _size_by_turn(turn: sympy.Symbol, count: sympy.Expr) -> dict[sympy.Symbol, tuple[sympy.Expr, dict[sympy.Symbol, Range]]]:
-    """Return a size as what is known of it in a turn: a loop along an axis, or its parts, has this turn and `further` ones.
+    """Return a size in terms of an iteration: a loop along an axis or its chunks has this iteration and `further` ones.
 
     Returns:
-        The expression, and the ranges of the symbols in it; nothing where the number of turns is said otherwise.
+        The expression and the ranges of its symbols; empty if the number of iterations has another form.
     """
     further, rest = (sympy.Dummy(name, integer=True, nonnegative=True) for name in ("further", "rest"))
     turns = turn + 1 + further
-    if isinstance(count, Max) and 0 in count.args:  # there is this turn
+    if isinstance(count, Max) and 0 in count.args:  # there is at least this iteration
         count = Max(*(one for one in count.args if one != 0))
     part = next(iter(count.atoms(FloorDiv)), None)
     whole, step = (count, 1) if part is None else part.args
@@ -150,13 +150,13 @@ def _numbers(turns: int, named: Collection[int]) -> list[int]:
 def shapes_of(
     explored: Callable[[Mapping[CodeLocation, tuple[Shape, ...]]], Mapping[CodeLocation, Sequence[Shape]]],
 ) -> dict[CodeLocation, tuple[Shape, ...]]:
-    """Return the shapes that iterations of each loop may have, from runs that go one way in all iterations.
+    """Return the possible shapes of the iterations of each loop, from runs in which all iterations have one shape.
 
     Args:
-        explored: returns what the iterations of a run do that answer so.
+        explored: returns the shapes of the iterations in a run with the given outcomes.
 
     Raises:
-        TraceUnsupported: there are too many.
+        TraceUnsupported: If there are too many.
     """
     first = {place: (shape,) for place, (shape, *_) in _ways(explored, {}).items()}
     found: dict[CodeLocation, tuple[Shape, ...]] = {}
@@ -169,14 +169,14 @@ def shapes_of(
             known.add(shape)
             if len(known) > MOST_SHAPES:
                 raise TraceUnsupported(
-                    f"an iteration goes more than {MOST_SHAPES} ways, in the loop at {place[0].co_filename}:{place[0].co_firstlineno}"
+                    f"the iterations of the loop at {place[0].co_filename}:{place[0].co_firstlineno} take more than {MOST_SHAPES} paths"
                 )
         found[place] = (*sorted((shape for shape in known if not shape.leaves), key=str), *(shape for shape in known if shape.leaves))
     return found
 
 
 def _ways(explored: Callable[..., Any], shapes: Mapping[CodeLocation, tuple[Shape, ...]]) -> dict[CodeLocation, Sequence[Shape]]:
-    """The shapes of a run. A loop that tests values in one run alone is found by that one."""
+    """The shapes of a run, including loops that test values in this run only."""
     for _ in range(MOST_NESTED):
         try:
             found: dict[CodeLocation, Sequence[Shape]] = explored(shapes)
@@ -187,14 +187,14 @@ def _ways(explored: Callable[..., Any], shapes: Mapping[CodeLocation, tuple[Shap
 
 
 def check_after(usual: Trace, other: Trace) -> None:
-    """Hold what a run does outside of loops that values end against what another one does that leaves them earlier or later.
+    """Check that a run that leaves a loop earlier or later makes the same calls outside loops that values end.
 
     Raises:
-        TraceUnsupported: they differ.
+        TraceUnsupported: If they differ.
     """
     loops, again = _loops_outside(usual), _loops_outside(other)
     if len(loops) != len(again):
-        raise TraceUnsupported(f"behind the loop at {loops[0].line} another loop comes for some values only")
+        raise TraceUnsupported(f"another loop follows the loop at {loops[0].line} for some values only")
     pairs = list(zip(loops, again, strict=True))
     line = next(loop.line for loop in usual.loops if loop.may_end_early)
     rows, others = _rows_outside(usual), _rows_outside(other)
@@ -210,13 +210,13 @@ def check_after(usual: Trace, other: Trace) -> None:
 
 
 def _loops_outside(trace: Trace) -> list[Loop]:
-    """The loops that are in no loop that a value ends."""
+    """The loops that are not inside a loop that a value ends."""
     early = [loop for loop in trace.loops if loop.may_end_early or loop.is_cut]
     return [loop for loop in trace.loops if not any(one is not loop and one.begin <= loop.begin and loop.end <= one.end for one in early)]
 
 
 def _rows_outside(trace: Trace) -> list[int]:
-    """The calls outside of loops that values end."""
+    """The calls outside loops that values end."""
     inside = {
         row
         for loop in trace.loops
@@ -227,7 +227,7 @@ def _rows_outside(trace: Trace) -> list[int]:
 
 
 def _is_same(one: Any, other: Any, places: Mapping[int, int], loops: Sequence[tuple[Loop, Loop]]) -> bool:
-    """Whether two calls take the same: made at the same place, or held by one variable after a loop."""
+    """Whether two arguments are the same: created at the same position, or in the same variable after a loop."""
     if not isinstance(one, Ref) or not isinstance(other, Ref):
         return not isinstance(one, Ref) and not isinstance(other, Ref) and alike(one, other)
     if one.kind in STACKED and (one.kind, one.turns) == (other.kind, other.turns):

@@ -1,4 +1,4 @@
-"""One run in which the iterations of loops are told apart: their calls are numbered as if each loop had just those that are kept."""
+"""Record a run with loops: the calls of each loop are numbered as if it had only the kept iterations."""
 
 from __future__ import annotations
 
@@ -26,46 +26,46 @@ from .iteration_shapes import Shape, schedule
 from .loop import STACKED, Loop
 from .loop_sites import ENUMERATE, LEN, RANGE, DynamicLoops, LoopSites, bounds, has_at_least, range_over_chunks, ranges_by
 
-CHECKED = 6  # iterations after those that are kept, in which Python's own numbers are compared
+CHECKED = 6  # iterations after the kept ones in which Python numbers are compared
 
 
 @register_patch("turns", "builtins.len", reason="the length of a list that a loop fills is that of the example")
-def _length_by(plain: Any, length: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _replace_len(plain: Any, length: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return length
 
 
 @register_patch("turns", "builtins.enumerate", reason="it counts the iterations of a loop in Python numbers")
-def _enumerated_by(plain: Any, enumerated: Callable[..., Any]) -> Callable[..., Any]:
+def _replace_enumerate(plain: Any, enumerated: Callable[..., Any]) -> Callable[..., Any]:
     return enumerated
 
 
 class LoopTracer(Filled):
-    """Notes the loops of a run, and numbers the calls of further iterations as those of the last one that is kept.
+    """Records the loops of a run, and numbers the calls of further iterations like those of the last kept one.
 
-    Tensors that such an iteration makes are told from those of the one before by the iterations in their `Ref`.
+    The `Ref` of a tensor contains its iterations, which distinguishes it from the tensor of the previous iteration.
 
     Args:
-        moving: where loops have more iterations the larger the sizes are, or until a value ends them, and how these differ. The last part
-            of an axis comes after the loop.
-        environment: in which the number of an iteration is a symbol, but for the first; without it, it is a number.
-        explores: whether tests that no shape answers are answered by no, and the shapes of iterations noted.
+        moving: the loops whose number of iterations depends on sizes or values, and how their iterations differ. The last chunk of an
+            axis follows the loop.
+        environment: makes the number of an iteration a symbol, except the first; without it, it is a concrete number.
+        explores: whether to answer unknown tests with False, and record the shapes of iterations.
     """
 
     def __init__(self, moving: DynamicLoops, environment: Any = None, explores: bool = False) -> None:
         self._moving, self._environment, self._explores = moving, environment, explores
-        self._places, self._parted = moving.places, moving.in_parts
+        self._places, self._chunked = moving.places, moving.in_parts
         self._thread = get_ident()
         super().__init__()
-        self.shapes: dict[CodeLocation, list[Shape]] = {}  # that an exploring run has seen
+        self.shapes: dict[CodeLocation, list[Shape]] = {}  # seen in an exploring run
         self.position = 0  # of the next call
-        self._waiting: list[Loop] = []  # made, but not begun
+        self._waiting: list[Loop] = []  # created, but not begun
         self._held: dict[Loop, dict[str, Any]] = {}
-        self._memory: dict[int, int] = {}  # of iterations behind those that are kept, as the last one's
+        self._memory: dict[int, int] = {}  # memory of iterations after the kept ones, mapped to that of the last kept one
         self._symbols: dict[Any, tuple[int, Any]] = {}
 
     @contextmanager
     def watch(self, tracer: Tracer) -> Iterator[None]:
-        """Note them while it lasts."""
+        """Record the loops of a run."""
         self._tracer, tracer.loops = tracer, self
         with ExitStack() as stack:
             if self._places:
@@ -77,14 +77,14 @@ class LoopTracer(Filled):
             yield
 
     def refusal(self, why: str) -> Exception:
-        """Return the error for a loop that cannot be rolled up, with the line."""
+        """Return the error, with the line, for a loop that cannot be rolled."""
         return self._tracer.refuse(TraceUnsupported(f"{why} at {line_of(sys._getframe(1))}"))
 
     def _range(self, place: CodeLocation, *args: Any) -> Any:
         if place not in self._places:
             return RANGE(*args)
         turns = IterationProxy(self, place, *bounds(*args))
-        if place not in self._parted:
+        if place not in self._chunked:
             return turns
         if not has_at_least(turns.count, 2):
             return range_over_chunks(place, *args)
@@ -97,7 +97,7 @@ class LoopTracer(Filled):
         return IterationProxy(self, place, 0, tensor.shape[dim], item=lambda index: tensor.select(dim, index))
 
     def _split(self, place: CodeLocation, tensor: torch.Tensor, size: int, dim: int = 0) -> Any:
-        """Parts of this size, and behind them one that is shorter, where a test of sizes says that there is one."""
+        """Iterate over chunks of this size; a shorter one follows if a test of sizes decides that there is one."""
         if place not in self._places:
             return None
         length = tensor.shape[dim]
@@ -123,19 +123,19 @@ class LoopTracer(Filled):
         return sum(self.found[ref.turns[0][0]].size - 1 if ref.kind in STACKED else 1 for ref in self._group_refs(parts))
 
     def open_loop(self, place: CodeLocation) -> Loop:
-        """Return the loop of an iterator: `zip` makes several before the first begins."""
+        """Return the loop of an iterator; the iterators of a `zip` share one."""
         if not self._waiting:
             self._waiting.append(Loop(line_of(sys._getframe(1)), place))
         return self._waiting[0]
 
     def next_iteration(self, loop: Loop, turns: IterationProxy, turn: int) -> Any:
-        """Begin an iteration; return its number."""
+        """Begin an iteration, and return its number."""
         if turn == 0:
             loop.size = turns.count
             self._begin(loop)
         if not self._open or self._open[-1] is not loop:
             raise self.refusal("an outer loop continues before its inner loop has ended")
-        self._go_on(loop)
+        self._advance(loop)
         return self._shown_number(loop, turn)
 
     def _shown_number(self, loop: Loop, turn: int) -> Any:
@@ -174,12 +174,12 @@ class LoopTracer(Filled):
             loop.number, loop.symbol = self._symbols[key]
         self._open.append(loop)
 
-    def _go_on(self, loop: Loop) -> None:
-        """End one iteration and begin the next."""
+    def _advance(self, loop: Loop) -> None:
+        """End an iteration, and begin the next."""
         if loop.turn >= 0:
-            self._close_turn(loop)
+            self._close_iteration(loop)
         loop.turn += 1
-        loop.answers, loop.asked = [], {}
+        loop.answers, loop.tested = [], {}
         if loop.turn < loop.kept_count:
             self._check_position(loop.starts, loop.turn)
             if loop.repeats is None:
@@ -194,8 +194,8 @@ class LoopTracer(Filled):
         elif starts[turn] != self.position:
             raise self.refusal("an iteration runs different operators than the previous one")
 
-    def _close_turn(self, loop: Loop, leaves: bool = False) -> None:
-        """Hold how an iteration goes, and where it ends, against what is expected."""
+    def _close_iteration(self, loop: Loop, leaves: bool = False) -> None:
+        """Check the shape and the end of an iteration."""
         shape, last = Shape(tuple(loop.answers), leaves), min(loop.turn, loop.kept_count - 1)
         if self._explores:
             self.shapes.setdefault(loop.place, []).append(shape)
@@ -213,7 +213,7 @@ class LoopTracer(Filled):
     def over(self, loop: Loop) -> None:
         """End a loop after its last iteration."""
         if loop.turn >= 0:
-            self._close_turn(loop)
+            self._close_iteration(loop)
         loop.turns = loop.turn + 1
         if loop.turns < loop.kept_count and not self._explores and self._moving.iterations is None:
             raise self.refusal(f"a loop has too few iterations ({loop.turns}) to find what they have in common,")
@@ -231,7 +231,7 @@ class LoopTracer(Filled):
         self._over.append(loop)
 
     def left(self, loop: Loop, turns: int) -> None:
-        """End a loop of so many iterations that is left before its end, which a value has to have decided."""
+        """End a loop that is left early, which is only allowed if a value decided it."""
         if loop.turns is not None or self._tracer.refused is not None:
             return
         expected = self._explores or (loop.turn == loop.kept_count - 1 and loop.schedule[-1] == Shape(tuple(loop.answers), True))
@@ -240,15 +240,15 @@ class LoopTracer(Filled):
                 TraceUnsupported(f"the loop at {loop.line} is left before its last iteration, for example by break or return")
             )
             return
-        self._close_turn(loop, leaves=True)
+        self._close_iteration(loop, leaves=True)
         loop.turns = turns
         self._close_loop(loop)
 
     def answer(self, ref: Ref, frame: FrameType | None) -> tuple[bool | None, bool]:
-        """Return the answer to a test of a value in a loop, None of one outside all loops; and whether it is asked for the first time.
+        """Return the outcome of a value test in a loop (None outside all loops), and whether it is new.
 
         Raises:
-            TestInLoop: it is not known yet which tests an iteration makes.
+            TestInLoop: If the shapes of the iterations of this loop are unknown.
         """
         place = place_of(frame) if frame is not None else None
         if place in self._moving.whiles:
@@ -258,8 +258,8 @@ class LoopTracer(Filled):
         loop = self._open[-1]
         if place is not None and is_while(place):
             raise self._tracer.refuse(error_of_while(place, frame))
-        if ref in loop.asked:
-            return loop.asked[ref], False
+        if ref in loop.tested:
+            return loop.tested[ref], False
         shape = loop.schedule[min(loop.turn, loop.kept_count - 1)]
         if loop.place not in self._moving.shapes:
             unknown = TestInLoop(f"a condition on a value is evaluated in the loop at {loop.line}")
@@ -268,25 +268,25 @@ class LoopTracer(Filled):
         known = LEN(loop.answers) < LEN(shape.answers)
         if not known and not self._explores:
             raise self.refusal("an iteration evaluates other conditions than the previous one")
-        loop.asked[ref] = shape.answers[LEN(loop.answers)] if known else False
-        loop.answers.append(loop.asked[ref])
-        return loop.asked[ref], True
+        loop.tested[ref] = shape.answers[LEN(loop.answers)] if known else False
+        loop.answers.append(loop.tested[ref])
+        return loop.tested[ref], True
 
     def _head(self, place: Any, frame: Any) -> bool:
-        """Return whether a `while` has another iteration."""
+        """Return the outcome of the condition of a `while`."""
         loop = self._open[-1] if self._open and self._open[-1].place == place else None
         if loop is None:
             loop = Loop(line_of(frame), place, is_while=True)
             self._begin(loop)
         many = loop.kept_count + 2 if self._moving.iterations is None else self._moving.iterations
         if loop.turn + 1 < many:
-            self._go_on(loop)
+            self._advance(loop)
             return not ends_it(place)
         self.over(loop)
         return ends_it(place)
 
     def _check_counters(self, loop: Loop) -> None:
-        """Refuse numbers of Python's own that change from iteration to iteration: tests of them would not be seen."""
+        """Refuse Python numbers that change between iterations, because tests of them would go unnoticed."""
         frame = outside(sys._getframe(1))
         if (
             frame is None
@@ -305,14 +305,14 @@ class LoopTracer(Filled):
             )
 
     def take(self, row: OpEvent) -> bool:
-        """Note a call; return whether it is another than those of the turns before."""
+        """Record a call, and return whether it is not a repetition of one in earlier iterations."""
         rows = self._tracer.rows
-        row.made = [self._remap_to_third(made) for made in row.made]
+        row.made = [self._remap_memory(result) for result in row.made]
         row.turns = {loop.number: loop.turn for loop in self._open}
         self.position += 1
         if getattr(row.op, "_schema", None) is None or row.op._schema.is_mutable:
             for loop in self._open:
-                loop.asked.clear()
+                loop.tested.clear()
         if self.position > LEN(rows):
             rows.append(row)
             return True
@@ -324,44 +324,44 @@ class LoopTracer(Filled):
             known.later.append((row.turns, row.leaves))
         return False
 
-    def _remap_to_third(self, made: Any) -> Any:
-        """What was made, in the memory that it would be in had the turn it is from been the third."""
-        return made._replace(storage=self._memory.get(made.storage, made.storage)) if isinstance(made, TensorMeta) else made
+    def _remap_memory(self, result: Any) -> Any:
+        """The result with the memory that it would have in the last kept iteration."""
+        return result._replace(storage=self._memory.get(result.storage, result.storage)) if isinstance(result, TensorMeta) else result
 
     def resolve_ref(self, ref: Ref) -> Ref:
-        """Return a reference as the last iteration that is kept has it, or what comes after the loop."""
+        """Return a reference as seen in the last kept iteration, or after the loop."""
         key = self.key_of(ref)
         if key is None:
-            pairs = [(loop, made) for loop, made in reversed(ref.turns) if not self._keys(loop, made, int(ref.key))]
-            loop, made = pairs[0] if pairs else ref.turns[-1]
+            pairs = [(loop, iteration) for loop, iteration in reversed(ref.turns) if not self._keys(loop, iteration, int(ref.key))]
+            loop, iteration = pairs[0] if pairs else ref.turns[-1]
             if loop.turns is None:
-                raise self.refusal(f"iteration {loop.turn + 1} reads a value of iteration {made + 1} instead of the previous one,")
+                raise self.refusal(f"iteration {loop.turn + 1} reads a value of iteration {iteration + 1} instead of the previous one,")
             raise self._tracer.refuse(
-                TraceUnsupported(f"a value made only in iteration {made + 1} of the loop at {loop.line} is read after it")
+                TraceUnsupported(f"a value made only in iteration {iteration + 1} of the loop at {loop.line} is read after it")
             )
         return Ref(ref.kind, key, ref.part)
 
     def key_of(self, ref: Ref) -> Any:
-        """Return the number of a call, with those of further iterations as those that are kept; None where there is none."""
+        """Return the number of a call, mapped to the kept iterations; None if there is none."""
         keys: list[Any] = [ref.key]
-        for loop, made in reversed(ref.turns):
-            keys = [other for key in keys for other in self._keys(loop, made, int(key))]
+        for loop, iteration in reversed(ref.turns):
+            keys = [other for key in keys for other in self._keys(loop, iteration, int(key))]
         rows = self._tracer.rows
         known = {leaf for leaf in rows[self.position].leaves if isinstance(leaf, Ref)} if self.position < LEN(rows) else set()
         return next((key for key in keys if Ref(ref.kind, key, ref.part) in known), keys[0] if keys else None)
 
-    def _keys(self, loop: Loop, made: int, key: int) -> list[int]:
-        """What the number of a call of this iteration may be: as it is, or as far before the last one that is kept."""
-        is_kept = made < loop.kept_count - 1
-        if loop.turn < loop.kept_count or made == loop.turn or (is_kept and loop.turns is not None):
+    def _keys(self, loop: Loop, iteration: int, key: int) -> list[int]:
+        """The possible numbers of a call of this iteration: unchanged, or with the same distance from the last kept iteration."""
+        is_kept = iteration < loop.kept_count - 1
+        if loop.turn < loop.kept_count or iteration == loop.turn or (is_kept and loop.turns is not None):
             return [key]
-        target = loop.kept_count - 1 - (loop.turn - made)
-        moved = [key - loop.starts[min(made, loop.kept_count - 1)] + loop.starts[target]] if target >= 0 else []
+        target = loop.kept_count - 1 - (loop.turn - iteration)
+        moved = [key - loop.starts[min(iteration, loop.kept_count - 1)] + loop.starts[target]] if target >= 0 else []
         return [*moved, key] if is_kept else moved
 
 
-def _storage(made: Any) -> int:
-    return made.storage if isinstance(made, TensorMeta) else 0
+def _storage(result: Any) -> int:
+    return result.storage if isinstance(result, TensorMeta) else 0
 
 
 def _like(one: OpEvent, other: OpEvent, numbers_may_differ: bool) -> bool:
@@ -382,6 +382,6 @@ def _same_result(one: Any, other: Any) -> bool:
 
 @contextmanager
 def watch_both(places: LoopSites, loops: LoopTracer, tracer: Tracer) -> Iterator[None]:
-    """Watch where a model loops, with the loops that values end as short as runs have them."""
+    """Record the locations of loops and the loops, with few iterations where values end them."""
     with places.watch(tracer), loops.watch(tracer):
         yield

@@ -1,4 +1,4 @@
-"""Where Python code loops: `range`, `unbind` and `split`, seen while a run lasts, with the line and the number of turns."""
+"""Locate the loops of a model: `range`, `unbind` and `split`, with their lines and numbers of iterations."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ RANGE, LEN, ENUMERATE = range, len, enumerate
 UNBINDS = (torch.Tensor.unbind, torch.unbind)
 SPLITS = (torch.Tensor.split, torch.split)
 SPLIT = torch.ops.aten.split.Tensor
-TRIED = (0, 1, 12)  # iterations of loops that values end
+TRIED = (0, 1, 12)  # iterations to run in loops that values end
 
 
 class LoopSites:
-    """Counts the turns that `range`, `unbind` and `split` give at each place."""
+    """Counts the iterations of `range`, `unbind` and `split` at each location."""
 
     def __init__(self) -> None:
         self.counts: dict[CodeLocation, set[int]] = defaultdict(set)
-        self.ranges: dict[CodeLocation, tuple[int, int]] = {}  # the end and the step of the last one
+        self.ranges: dict[CodeLocation, tuple[int, int]] = {}  # the end and step of the last one
 
     @contextmanager
     def watch(self, tracer: Tracer) -> Iterator[None]:
-        """Count while it lasts."""
+        """Count the iterations."""
         with ranges_by(self._range), apply_patches("taken_apart", rows=self._unbind, parts=self._split):
             yield
 
@@ -53,7 +53,7 @@ class LoopSites:
         return found
 
     def steps(self, place: CodeLocation) -> bool:
-        """Return whether a range goes there in steps."""
+        """Return whether a range there has a step greater than 1."""
         return place in self.ranges and abs(self.ranges[place][1]) > 1
 
     def _unbind(self, place: CodeLocation, tensor: torch.Tensor, dim: int = 0) -> Any:
@@ -67,16 +67,16 @@ class LoopSites:
 
 @dataclass(frozen=True)
 class DynamicLoops:
-    """Where a model loops more often at larger sizes.
+    """The loops whose number of iterations depends on sizes or values.
 
     Attributes:
-        places: of all such loops.
-        in_parts: of those with a turn for each part of an axis, the last of which may be shorter.
-        strides: by how many elements loops go along a moving axis, the longest of several, by the size of that axis.
-        whiles: the tests of values that end loops.
-        shapes: how iterations may differ, by the place of their loop, where they test values.
-        iterations: how many loops have that values end, if not as many as show how they go.
-        leave: whether loops are left early that may be.
+        places: the locations of loops over sizes.
+        in_parts: those with one iteration per chunk of an axis, the last of which may be shorter.
+        strides: the step of loops along a dynamic axis (the largest of several), by its size.
+        whiles: the value tests that end loops.
+        shapes: the shapes of the iterations of loops that test values, by location.
+        iterations: the iterations of loops that values end; None for as many as are needed to record their shapes.
+        leave: whether loops that can end early do so.
     """
 
     places: frozenset[CodeLocation] = frozenset()
@@ -89,11 +89,11 @@ class DynamicLoops:
 
     @property
     def least(self) -> int:
-        """How many iterations loops have at least in a run that shows how they go."""
+        """The minimum number of iterations in a run that records their shapes."""
         return max((len(schedule(shapes)) + 3 for shapes in self.shapes.values()), default=0)
 
     def ways_to_end(self) -> Iterator[DynamicLoops]:
-        """Yield the same, and where a value may end loops, with earlier and later ends, behind which the model goes on alike."""
+        """Yield this, and versions in which loops that values end run shorter or longer, so that what follows them can be compared."""
         yield self
         if self.whiles:
             yield from (replace(self, iterations=number) for number in TRIED)
@@ -108,17 +108,17 @@ class DynamicLoops:
     def between(
         cls, one: LoopSites, other: LoopSites, settings: Sequence[SizeAssignment], chunk_sizes: Mapping[sympy.Symbol, int]
     ) -> DynamicLoops:
-        """Return what two runs at these settings show; `units` says how long parts are."""
+        """Return the loops whose counts differ between two runs at these settings; `chunk_sizes` are the lengths of chunks."""
         found = frozenset(place for place in one.counts.keys() | other.counts.keys() if one.counts[place] != other.counts[place])
         runs = tuple(zip((one, other), settings, strict=True))
         ways = found if chunk_sizes else ()
         parts = (
-            place for place in ways if one.steps(place) or any(_has_a_turn_for_each(place, runs, *unit) for unit in chunk_sizes.items())
+            place for place in ways if one.steps(place) or any(_iterates_over_chunks(place, runs, *unit) for unit in chunk_sizes.items())
         )
-        return cls(found, frozenset(parts), _longest(_strides(one, other, settings)))
+        return cls(found, frozenset(parts), _largest(_strides(one, other, settings)))
 
 
-def _has_a_turn_for_each(place: CodeLocation, runs: Sequence[tuple[LoopSites, SizeAssignment]], symbol: sympy.Symbol, unit: int) -> bool:
+def _iterates_over_chunks(place: CodeLocation, runs: Sequence[tuple[LoopSites, SizeAssignment]], symbol: sympy.Symbol, unit: int) -> bool:
     return all(run.counts[place] == {-(-setting[symbol] // unit)} for run, setting in runs)
 
 
@@ -126,37 +126,37 @@ def _strides(one: LoopSites, other: LoopSites, settings: Sequence[SizeAssignment
     for place in one.ranges.keys() & other.ranges.keys():
         (end, step), (other_end, other_step) = one.ranges[place], other.ranges[place]
         if step == other_step > 1:
-            yield from ((symbol, step) for symbol in _that_are([end, other_end], settings))
+            yield from ((symbol, step) for symbol in _symbols_with([end, other_end], settings))
 
 
 def sizes_of_parts(traces: Sequence[Trace], settings: Sequence[SizeAssignment]) -> dict[sympy.Symbol, int]:
-    """Return how long the parts are that runs cut a moving axis into, the longest of several, by the size of that axis."""
-    cuts = (rows for rows in zip(*(trace.rows for trace in traces), strict=False) if _are_one_cut(rows))
-    return _longest((symbol, int(rows[0].leaves[1])) for rows in cuts for symbol in _that_are([*map(_length, rows)], settings))
+    """Return the lengths of chunks into which runs split a dynamic axis (the largest of several), by its size."""
+    cuts = (rows for rows in zip(*(trace.rows for trace in traces), strict=False) if _is_same_split(rows))
+    return _largest((symbol, int(rows[0].leaves[1])) for rows in cuts for symbol in _symbols_with([*map(_length, rows)], settings))
 
 
-def _are_one_cut(rows: Sequence[OpEvent]) -> bool:
+def _is_same_split(rows: Sequence[OpEvent]) -> bool:
     return all(row.op is SPLIT and row.leaves == rows[0].leaves for row in rows)
 
 
-def _that_are(lengths: list[int], settings: Sequence[SizeAssignment]) -> Iterator[sympy.Symbol]:
-    """The sizes that have these lengths at these settings."""
+def _symbols_with(lengths: list[int], settings: Sequence[SizeAssignment]) -> Iterator[sympy.Symbol]:
+    """The symbols with these sizes at these settings."""
     return (symbol for symbol in settings[0] if lengths == [setting[symbol] for setting in settings])
 
 
-def _longest(found: Iterable[tuple[sympy.Symbol, int]]) -> dict[sympy.Symbol, int]:
-    """Of several lengths for one size, the longest."""
+def _largest(found: Iterable[tuple[sympy.Symbol, int]]) -> dict[sympy.Symbol, int]:
+    """The largest of several lengths for a symbol."""
     return dict(sorted(found, key=lambda pair: pair[1]))
 
 
 def _length(row: OpEvent) -> int:
-    """How long an axis is that was cut."""
+    """The length of the axis that was split."""
     return sum(part.shape[row.leaves[2] if len(row.leaves) > 2 else 0] for part in row.made)
 
 
 @contextmanager
-def ranges_by(made: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterator[None]:
-    """Let `range`, called outside torch, give what `made` returns for a place and the arguments, while it lasts."""
+def ranges_by(make: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterator[None]:
+    """Let calls of `range` outside torch return what `made` returns for the location and arguments."""
 
     thread = get_ident()
 
@@ -165,7 +165,7 @@ def ranges_by(made: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterato
             frame = sys._getframe(1)
             if is_within_torch(frame.f_code.co_filename) or get_ident() != thread:
                 return RANGE(*args)
-            return made(place_of(frame), *args)
+            return make(place_of(frame), *args)
 
         def __instancecheck__(cls, value: Any) -> bool:
             return isinstance(value, (RANGE, *kinds))
@@ -180,7 +180,7 @@ def _range_of(original: Any, kind: type) -> type:
 
 
 def trip_count(start: Any, stop: Any, step: Any) -> Any:
-    """Return how many numbers a range of sizes has: a size, or a number."""
+    """Return the length of a range, which may be symbolic."""
     span = stop - start if step > 0 else start - stop
     if not isinstance(span, torch.SymInt):
         return LEN(RANGE(*(map(plain, (start, stop, step)))))
@@ -189,13 +189,13 @@ def trip_count(start: Any, stop: Any, step: Any) -> Any:
 
 
 def bounds(*args: Any) -> tuple[Any, Any, Any]:
-    """Return the start, the end and the step that `range` is given."""
+    """Return the start, end and step of the arguments of `range`."""
     start, stop, step = (0, *args, 1) if LEN(args) == 1 else (*args, 1)[:3]
     return start, stop, step
 
 
 def range_over_chunks(place: CodeLocation, *args: Any) -> Sequence[Any]:
-    """Return the numbers of a range over parts of a moving size, of which no more is asked than how many these are."""
+    """Return the numbers of a range over chunks of a dynamic size, with a guard only on the number of chunks."""
     start, stop, step = bounds(*args)
     if type(step) is not int or not any(isinstance(bound, torch.SymInt) for bound in (start, stop)):
         return RANGE(*args)
@@ -204,24 +204,24 @@ def range_over_chunks(place: CodeLocation, *args: Any) -> Sequence[Any]:
         return RANGE(*args)
     number, environment = plain(turns), turns.node.shape_env
     known = LEN(environment.guards)
-    if not (has_at_least(turns, number) and turns < number + 1):  # an equation would make a constant of the size
+    if not (has_at_least(turns, number) and turns < number + 1):  # an equation would specialise the size
         raise AssertionError(f"{turns} is not {number}")
     environment.of_turns.update(guard.expr for guard in environment.guards[known:])
     return tuple(start + step * turn for turn in RANGE(number))
 
 
 def has_at_least(turns: Any, number: int) -> bool:
-    """Return whether a loop along one axis has so many turns, asked of its size: what asks if 1 is less than 2 may be of no meaning."""
-    told = expression(turns)
-    if isinstance(told, int) or len(told.free_symbols) != 1:
+    """Return whether a loop along one axis has at least `number` iterations, with a guard on the size itself."""
+    count = expression(turns)
+    if isinstance(count, int) or len(count.free_symbols) != 1:
         return bool(turns >= number)
-    (symbol,) = told.free_symbols
+    (symbol,) = count.free_symbols
 
     def many(size: int) -> int:
-        return int(told.subs(symbol, size))
+        return int(count.subs(symbol, size))
 
     least = 1 + bisect_left(RANGE(1, MOST), number, key=many)
-    alike = sympy.Or(sympy.And(told >= number, symbol >= least), sympy.And(told < number, symbol < least))
+    alike = sympy.Or(sympy.And(count >= number, symbol >= least), sympy.And(count < number, symbol < least))
     if not is_implied(alike, {symbol: (1, MOST)}):  # a longer axis may have fewer
         return bool(turns >= number)
     environment = turns.node.shape_env
@@ -230,11 +230,11 @@ def has_at_least(turns: Any, number: int) -> bool:
 
 @register_context("taken_apart", "torch.unbind", "torch.split", reason="a loop over rows or parts has as many iterations as in the example")
 class UnbindIntercept(TorchFunctionMode):
-    """While it lasts, a tensor is taken apart outside torch into what a function returns for a place; None is for torch's own result.
+    """Replaces results of `unbind` and `split` outside torch by those of a function of the location; None keeps torch's result.
 
     Args:
-        rows: gives those of `unbind`, and of `for row in x`.
-        parts: gives those of `split`, where these have one size.
+        rows: for `unbind`, and for `for row in x`.
+        parts: for `split` into equal chunks.
     """
 
     def __init__(self, rows: Callable[..., Any], parts: Callable[..., Any]) -> None:

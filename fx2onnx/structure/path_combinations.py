@@ -1,4 +1,4 @@
-"""Combinations of decisions that are tried: few, which have every choice of any three of them."""
+"""Choose combinations of decisions to run: few, but covering every choice of any three decisions."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations, product
 from typing import TypeAlias
 
-ALL = 4  # decisions of which every combination is tried
-OF_THREE = 24  # decisions up to which every choice of three is, and of two beyond
+ALL = 4  # decisions up to which all combinations are tried
+OF_THREE = 24  # decisions up to which all choices of three are covered; with more, all choices of two
 SEED = 20
 
-OpEvent: TypeAlias = "tuple[bool, ...]"
-Choice: TypeAlias = "tuple[tuple[int, ...], OpEvent]"  # of some decisions
+Combination: TypeAlias = "tuple[bool, ...]"
+Choice: TypeAlias = "tuple[tuple[int, ...], Combination]"  # of some decisions
 
 
-def covering(needs: Sequence[Mapping[int, bool]], rounds: int = 0) -> Iterator[OpEvent]:
-    """Yield combinations of decisions that cover each choice of any three of them, or of two.
+def covering(needs: Sequence[Mapping[int, bool]], rounds: int = 0) -> Iterator[Combination]:
+    """Yield combinations that cover each choice of any three decisions, or of two.
 
     Args:
-        needs: of each decision, how those around it have to be for it to be taken at all.
-        rounds: the number of earlier calls: each call gives other combinations.
+        needs: for each decision, the outer decisions under which it occurs.
+        rounds: the number of earlier calls; each call yields other combinations.
     """
     number = len(needs)
     if number <= ALL:
@@ -36,13 +36,13 @@ def covering(needs: Sequence[Mapping[int, bool]], rounds: int = 0) -> Iterator[O
 
 
 def _choices(number: int, strength: int) -> Iterator[Choice]:
-    """All choices of up to so many decisions: of fewer as well, since more may need what contradicts them."""
+    """All choices of up to `strength` decisions, because larger ones may need contradictory decisions."""
     for size in range(1, strength + 1):
         yield from product(combinations(range(number), size), product((True, False), repeat=size))
 
 
 def _add_needs(choice: Choice, needs: Sequence[Mapping[int, bool]]) -> dict[int, bool] | None:
-    """A choice with what it needs; None where the needs of its decisions contradict each other."""
+    """A choice with the decisions that it needs; None if they contradict each other."""
     wanted = dict(zip(*choice, strict=True))
     for place in choice[0]:
         if any(wanted.setdefault(other, value) != value for other, value in needs[place].items()):
@@ -50,8 +50,8 @@ def _add_needs(choice: Choice, needs: Sequence[Mapping[int, bool]]) -> dict[int,
     return wanted
 
 
-def _row(number: int, strength: int, left: Mapping[Choice, Mapping[int, bool]], drawn: random.Random) -> OpEvent:
-    """A combination with as many of the choices that are left as deciding one after another finds."""
+def _row(number: int, strength: int, left: Mapping[Choice, Mapping[int, bool]], drawn: random.Random) -> Combination:
+    """A combination that covers many of the remaining choices, found greedily."""
     row = dict(left[drawn.choice([*left])])
     others = [place for place in range(number) if place not in row]
     drawn.shuffle(others)

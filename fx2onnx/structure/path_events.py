@@ -1,4 +1,4 @@
-"""The calls of one path in their order, each with where its tensors come from: what paths are compared by."""
+"""The calls of one path in order, with the sources of their tensors, for the comparison of paths."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SIZE = (int, sympy.Basic)
 
 
 class Use(NamedTuple):
-    """A tensor that a call takes: the number of the event that returns it, or the name of an input; and which part of what it returns."""
+    """A tensor argument: the number of the event that returns it, or the name of an input; and which part of the result."""
 
     source: int | str
     part: tuple[Any, ...] = ()
@@ -38,10 +38,10 @@ class Event:
     """One call of a path.
 
     Attributes:
-        leaves: of its arguments, tensors as a `Use`.
-        kinds: dtype and sizes of each tensor that it returns.
+        leaves: the leaves of the arguments, with tensors as `Use`.
+        kinds: dtype and sizes of each tensor returned.
         writes: the memory that it writes into.
-        answer: to the test that it is.
+        answer: the outcome, if it is a test.
     """
 
     node: Node
@@ -53,23 +53,23 @@ class Event:
 
     @property
     def target(self) -> Any:
-        """What is called."""
+        """The operator called."""
         return self.node.target
 
     @property
     def uses(self) -> Iterator[tuple[int, Use]]:
-        """The places of the tensors among the arguments, and the tensors."""
+        """The positions of tensors among the arguments, and the tensors."""
         return ((place, leaf) for place, leaf in enumerate(self.leaves) if isinstance(leaf, Use))
 
 
 class PathEvents:
-    """The events of one path, and what it returns.
+    """The events of one path, and its results.
 
     Args:
-        constants: of all paths by name, to which those of this one are added.
+        constants: of all paths by name; those of this path are added.
 
     Attributes:
-        inputs: the placeholders of the path by the names that they have in the program.
+        inputs: the placeholders of the path by their names in the program.
     """
 
     def __init__(self, path: Path, constants: dict[str, torch.Tensor]) -> None:
@@ -98,7 +98,7 @@ class PathEvents:
             return leaf
         if leaf.op == "get_attr":
             return SubgraphKey(self.path.program.graph_module.get_submodule(str(leaf.target)))
-        if leaf.target is operator.index:  # a size that is returned
+        if leaf.target is operator.index:  # a size as a result of the model
             return leaf.args[0]
         if leaf.target is operator.getitem:
             whole = self._leaf(leaf.args[0])
@@ -109,7 +109,7 @@ class PathEvents:
         return Use(self._numbers[leaf]) if written is None else self._leaf(written)
 
     def value(self, use: Use) -> Any:
-        """Return what describes a tensor."""
+        """Return the metadata of a tensor."""
         value: Any = (self.events[use.source].node if isinstance(use.source, int) else self.inputs[use.source]).meta["val"]
         for key in use.part:
             value = value[key]
@@ -121,20 +121,20 @@ class PathEvents:
         return value.memory if isinstance(value, SymbolicMeta) else None
 
     def answers_before(self, number: int) -> tuple[bool, ...]:
-        """Return the answers to tests before an event."""
+        """Return the outcomes of the tests before an event."""
         return tuple(event.answer for event in self.events[:number] if event.answer is not None)
 
     def side_of(self, test: OpenGuard) -> bool | None:
-        """Return whether a test of sizes holds on this path; None where it may or may not."""
+        """Return the outcome of a test of sizes on this path; None if both are possible."""
         for found, holds in self.path.sizes:
             if found.test == test.test:
                 return holds
-        asked = evaluate_at(test.test, dict(self.axes.fixed))
-        if asked in (sympy.true, sympy.false):
-            return bool(asked == sympy.true)
-        if not asked.free_symbols <= set(self.axes.ranges):
+        outcome = evaluate_at(test.test, dict(self.axes.fixed))
+        if outcome in (sympy.true, sympy.false):
+            return bool(outcome == sympy.true)
+        if not outcome.free_symbols <= set(self.axes.ranges):
             return None
-        holding = [side for side in (True, False) if is_implied(_orient_test(asked, side), self.axes.ranges, self.axes.conditions)]
+        holding = [side for side in (True, False) if is_implied(_orient_test(outcome, side), self.axes.ranges, self.axes.conditions)]
         return holding[0] if holding else None
 
 
@@ -143,7 +143,7 @@ def _orient_test(test: sympy.Basic, side: bool) -> sympy.Basic:
 
 
 def _returned_argument(node: Node) -> Node | None:
-    """The argument that a call modifies in place and returns; None for any other call."""
+    """The argument that a call modifies in place and returns; None for other calls."""
     returns = node.target._schema.returns if isinstance(node.target, torch._ops.OpOverload) else ()
     if len(returns) != 1 or returns[0].alias_info is None or not returns[0].alias_info.is_write:
         return None
@@ -152,7 +152,7 @@ def _returned_argument(node: Node) -> Node | None:
 
 
 def names_of_inputs(path: Path, constants: dict[str, torch.Tensor]) -> dict[Node, str]:
-    """Return the placeholders of a path with names that are the same for equal inputs of all paths; note its constants among these."""
+    """Return names of the placeholders that are equal for equal inputs of all paths, and add the constants to `constants`."""
     found: dict[Node, str] = {}
     specs = {spec.arg.name: spec for spec in path.program.graph_signature.input_specs}
     for node in path.program.graph.find_nodes(op="placeholder"):
@@ -166,25 +166,25 @@ def names_of_inputs(path: Path, constants: dict[str, torch.Tensor]) -> dict[Node
 
 
 def kind_of(value: Any) -> Any:
-    """Return dtype and sizes of a tensor, or a number as an expression."""
+    """Return the dtype and sizes of a tensor, or the expression of a number."""
     return (value.dtype, value.sizes) if isinstance(value, SymbolicMeta) else expression(value)
 
 
 def covers(general: Event, special: Event, axes: SizeDomain) -> bool:
-    """Return whether a call is right for a path as well that makes another one, at the sizes of that path's axes."""
+    """Return whether a call is also right for the path of another one, at the sizes of that path."""
     pairs = zip((*general.leaves, *general.kinds), (*special.leaves, *special.kinds), strict=True)
     return all(isinstance(one, Use) or alike(one, other) or gives(one, other, axes) for one, other in pairs)
 
 
 def comparable(one: Event, other: Event) -> bool:
-    """Return whether two events call the same operator with as many arguments of the same kinds."""
+    """Return whether two events call the same operator with the same structure of arguments and results."""
     if one.target is not other.target or one.spec != other.spec or len(one.kinds) != len(other.kinds):
         return False
     return all(isinstance(a, Use) == isinstance(b, Use) for a, b in zip(one.leaves, other.leaves, strict=True))
 
 
 def gives(general: Any, special: Any, axes: SizeDomain) -> bool:
-    """Return whether a size, or a dtype with sizes, is right at some sizes as well, where another one is."""
+    """Return whether a size, or a dtype with sizes, equals another one at all sizes of these axes."""
     if not any(isinstance(general, kind) and isinstance(special, kind) for kind in (tuple, SIZE)):
         return False
     if isinstance(general, tuple):
@@ -196,7 +196,7 @@ def gives(general: Any, special: Any, axes: SizeDomain) -> bool:
 
 
 def are_equal_sizes(one: Size, other: Size, axes: SizeDomain) -> bool:
-    """Return whether two expressions are the same size at all sizes that these axes have."""
+    """Return whether two expressions are equal at all sizes of these axes."""
     one, other = (evaluate_at(sympy.sympify(size), dict(axes.fixed)) for size in (one, other))
     symbols = one.free_symbols | other.free_symbols
     if one == other or len(symbols) != 1 or not symbols <= set(axes.example) or not axes.conditions:

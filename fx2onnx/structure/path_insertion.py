@@ -1,4 +1,4 @@
-"""Paths inserted into a program: where one leaves it, and from which call on it does again what the others do."""
+"""Insert paths into a program: find where a path leaves it, and from which call on both are the same again."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from ..trace.source_location import line_in
 from .path_events import Event, PathEvents, Use, gives, kind_of
 from .path_tree import Block, Call, Fork, Stop, Tree
 
-MOST_ARMS = 64  # that one path adds to a program
+MOST_ARMS = 64  # that one path may add
 
 
 class Aligned(NamedTuple):
-    """A call of the program and an event of a path that are the same, behind the place where the path joins the program again."""
+    """A call of the program and an equal event of a path, after the path joins the program again."""
 
     call: Call
     event: int
-    level: int  # of the block, from outside
-    at: int  # the item of that block that the call is, or is in
+    level: int  # the nesting depth of the block
+    at: int  # the index of the item of that block that contains the call
 
 
 class Insertion:
@@ -30,10 +30,10 @@ class Insertion:
         self._tree = tree
 
     def insert(self, path: int, line: PathEvents) -> bool:
-        """Insert a path; return whether the program has a new arm for it.
+        """Insert a path, and return whether the program has a new arm for it.
 
         Raises:
-            TraceUnsupported: it does something else than other paths, and no test explains it.
+            TraceUnsupported: If it differs from other paths, and no test explains it.
         """
         self._tree.lines[path] = line
         if len(self._tree.lines) == 1:
@@ -47,7 +47,7 @@ class Insertion:
         raise TraceUnsupported(f"a path of the model does not join the others after {MOST_ARMS} branches")
 
     def follows(self, path: int, line: PathEvents) -> bool:
-        """Return whether all events of a path are in the program; it is not inserted."""
+        """Return whether all events of a path are in the program, without inserting it."""
         self._tree.lines[path] = line
         stops, number = Walk(self._tree, path).stops()
         for call in self._tree.calls():
@@ -56,7 +56,7 @@ class Insertion:
         return not stops and number == len(line.events)
 
     def _graft(self, path: int, stops: Sequence[Stop], number: int) -> None:
-        """Add an arm for a path that leaves the program, up to the join."""
+        """Add an arm for a path, from where it leaves the program up to the join."""
         for call in self._tree.calls():
             if call.events.get(path, -1) >= number:
                 del call.events[path]
@@ -73,7 +73,7 @@ class Insertion:
         self._fork(path, stops, (begin, until), (number, end))
 
     def _aligned_calls(self, path: int, stops: Sequence[Stop], number: int) -> list[Aligned]:
-        """The calls of the program and the events of a path that are the same from the end on, the last first."""
+        """The equal calls of the program and events of a path at their ends, last first."""
         found: list[Aligned] = []
         end = len(self._tree.lines[path].events)
         for level, (block, at, _) in enumerate(stops):
@@ -90,7 +90,7 @@ class Insertion:
         return found
 
     def _backwards(self, path: int, block: Block, end: int, least: int) -> list[tuple[Call, int]] | None:
-        """Return the calls of a whole block that the events of a path before one are, from the last on; None if they are not."""
+        """Return the calls of a block paired with the preceding events of a path, last first; None if they do not match."""
         found: list[tuple[Call, int]] = []
         for place in reversed(range(len(block))):
             item = block[place]
@@ -108,7 +108,7 @@ class Insertion:
         return found
 
     def _arm_backwards(self, fork: Fork, path: int, end: int, least: int) -> list[tuple[Call, int]] | None:
-        """Return the calls of the arm of a fork that the path takes: of two that may be, as of `a and b`, the one with more calls."""
+        """Return the matching calls of the arm that the path takes; if both may match, as for `a and b`, those of the longer one."""
         events = self._tree.lines[path].events
         found: list[list[tuple[Call, int]]] = []
         for answer, arm in fork.arms.items():
@@ -121,19 +121,19 @@ class Insertion:
         return max(found, key=len, default=None)
 
     def _may_be(self, call: Call, path: int, number: int, is_forked: bool) -> bool:
-        """Whether an event may be a call of the program, whatever tensors it takes."""
+        """Whether an event may be a call of the program, regardless of its tensors."""
         answer, other = self._tree.event(call).answer, self._tree.lines[path].events[number].answer
         return (is_forked or answer is other) and self._tree.fit(call, path, number) is not None
 
     def _joinable(self, path: int, number: int, aligned: list[Aligned]) -> list[Aligned]:
-        """As many of these, from the end on, as the path may join before: whole items."""
+        """The longest end of these before which the path may join, in whole items."""
         while aligned and (bad := Join(self._tree, path, number, aligned).first_bad()) is not None:
             item = aligned[bad].level, aligned[bad].at
             aligned = [found for found in aligned[:bad] if (found.level, found.at) != item]
         return aligned
 
     def _fork(self, path: int, stops: Sequence[Stop], items: tuple[int, int], events: tuple[int, int]) -> None:
-        """Put a fork in the place of some items of a block, with some events of a path on its other side."""
+        """Replace some items of a block by a fork, with some events of a path in its other arm."""
         block, (begin, until) = stops[-1].block, items
         new: Block = [Call({path: number}, path) for number in range(*events)]
         asks = block[begin - 1] if begin else None
@@ -150,28 +150,28 @@ class Insertion:
         block[begin:until] = [fork]
 
     def _fork_by_size(self, path: int, passing: Collection[int], old: Block, new: Block) -> Fork | None:
-        """Return a fork by a test of sizes with some items on one side and those of a path on the other; None where no test separates it.
+        """Return a fork by a test of sizes with the items in one arm and those of a path in the other; None if no test separates them.
 
-        Where the test does not separate all other paths, those that are left share the side of the path, which is forked again.
+        If the test does not separate all other paths, the remaining ones share the arm of the path, which forks again.
         """
         test, others = self._separating(path, passing)
         if test is None:
             return None
         holds = self._tree.lines[path].side_of(test)
         assert holds is not None
-        kept = {*passing} - others
-        if not kept:
+        remaining = {*passing} - others
+        if not remaining:
             return Fork(None, test, {holds: new, not holds: old})
-        inner: Block = self._tree.restrict(old, kept)
-        if not old:  # nothing there at which the path could leave
-            fork = self._fork_by_size(path, kept, inner, new)
+        inner: Block = self._tree.restrict(old, remaining)
+        if not old:  # there is no item at which the path could leave
+            fork = self._fork_by_size(path, remaining, inner, new)
             if fork is None:
                 return None
             inner = [fork]
         return Fork(None, test, {holds: inner, not holds: self._tree.restrict(old, others)})
 
     def _separating(self, path: int, passing: Collection[int]) -> tuple[OpenGuard | None, set[int]]:
-        """The test of sizes that separates this path from the largest number of other paths; and those."""
+        """The test of sizes that separates this path from the largest number of others, and those."""
         lines = self._tree.lines
         sizes = lines[path].path.sizes
         found = [(test, {other for other in passing if lines[other].side_of(test) is (not holds)}) for test, holds in sizes]
@@ -189,7 +189,7 @@ class Insertion:
 
 
 class Walk:
-    """The way of a path through the program."""
+    """Follows a path through the program."""
 
     def __init__(self, tree: Tree, path: int) -> None:
         self._tree, self._path, self._line = tree, path, tree.lines[path]
@@ -197,7 +197,7 @@ class Walk:
         self._has_joined = False
 
     def stops(self) -> tuple[list[Stop], int]:
-        """Return where the path leaves the program, and with which event; nowhere if its events are all there."""
+        """Return where the path leaves the program, and at which event; empty if all its events are there."""
         return self._through(self._tree.root, 0)
 
     def _through(self, block: Block, number: int) -> tuple[list[Stop], int]:
@@ -221,7 +221,7 @@ class Walk:
         return [], number
 
     def _is_next(self, call: Call, number: int) -> bool:
-        """Whether an event is a call of the program; until the path has joined others again, of the same tensors."""
+        """Whether an event is a call of the program; before the path has joined again, also with the same tensors."""
         if number >= len(self._line.events) or self._tree.fit(call, self._path, number) is None:
             return False
         return self._has_joined or all(self._takes(call, at, use) for at, use in self._line.events[number].uses)
@@ -229,14 +229,14 @@ class Walk:
     def _takes(self, call: Call, at: int, use: Use) -> bool:
         """Whether this tensor is the argument on some other path."""
         uses = [self._tree.lines[path].events[number].leaves[at] for path, number in call.events.items()]
-        made = [self._find_definition(path, other) for path, other in zip(call.events, uses, strict=True)]
-        return self._find_definition(self._path, use) in made
+        definitions = [self._find_definition(path, other) for path, other in zip(call.events, uses, strict=True)]
+        return self._find_definition(self._path, use) in definitions
 
     def _find_definition(self, path: int, use: Use) -> object:
         return (self._where[path, use.source] if isinstance(use.source, int) else use.source), use.part
 
     def _goes_on(self, block: Block, at: int) -> bool:
-        """Whether what follows a call is there for the answer of the path, where it is a test."""
+        """Whether the program continues after a call with the outcome of this path, if the call is a test."""
         call = block[at]
         if not isinstance(call, Call) or not self._tree.is_branch(call) or self._tree.is_forked(block, at):
             return True
@@ -244,11 +244,12 @@ class Walk:
 
 
 class Join:
-    """Whether a path may join the program before some calls.
+    """Decides whether a path may join the program before some calls.
 
-    It may not if the argument of a call differs from that on other paths with the same later decisions,
-    unless both tensors exist before the join;
-    where such two tensors have other dtypes or sizes; and where one is written later whose memory another one shows.
+    It may not in these cases:
+    - An argument of a call differs from that on other paths with the same later decisions, and not both tensors exist before the join.
+    - Two such tensors differ in dtype or size.
+    - One of them is written later, and another one shares its memory.
     """
 
     def __init__(self, tree: Tree, path: int, number: int, aligned: Sequence[Aligned]) -> None:
@@ -259,7 +260,7 @@ class Join:
         self._same = set.intersection(*(set(found.call.events) for found in aligned)) - {path}
 
     def first_bad(self) -> int | None:
-        """Return how many of the calls, from the end on, are behind the last one that it may not join before; None if it may before all."""
+        """Return the index of the first call, from the end, before which it may not join; None if it may join before all."""
         if not self._same:
             return 0
         for place, found in enumerate(self._aligned_calls):
@@ -283,7 +284,7 @@ class Join:
         return self._are_one_kind(before)
 
     def _are_one_kind(self, uses: Mapping[int, Use]) -> bool:
-        """Whether one output can be each of these tensors on its path: dtype and sizes on one of them are right on all."""
+        """Whether one output can represent each of these tensors on its path, because one dtype and size is right for all."""
         lines = self._tree.lines
         kinds = {path: kind_of(lines[path].value(use)) for path, use in uses.items()}
         return any(
@@ -312,7 +313,7 @@ class Join:
         return path in call.events and call.events.get(self._path, self._number) < self._number
 
     def _crossing(self) -> dict[object, dict[int, Use]]:
-        """The tensors that were made before and are taken behind: on each path."""
+        """The tensors created before the join and used after it, on each path."""
         found: dict[object, dict[int, Use]] = {}
         paths = [self._path, *self._same]
 
@@ -335,7 +336,7 @@ class Join:
 
     def _is_phi(self, uses: dict[int, Use]) -> bool:
         """Whether the paths use different tensors."""
-        made = {
+        definitions = {
             (self._where.get((path, use.source)) if isinstance(use.source, int) else use.source, use.part) for path, use in uses.items()
         }
-        return len(made) > 1
+        return len(definitions) > 1

@@ -1,4 +1,4 @@
-"""One run with given decisions as a path, at one size. It is not exported, but used to check the exported paths."""
+"""A path from one run with given decisions at one size. It is not exported, but used to check the exported paths."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from .scope import Node
 
 
 def probe(model: nn.Module, axes: SizeDomain, arguments: Arguments, script: PathDecisions, like: Path) -> Path | None:
-    """Run a module at the example's sizes and return the path; None where one run does not tell it.
+    """Run a module at the example's sizes, and return the path; None if one run is not sufficient.
 
     Args:
         like: another path of the module at these sizes.
     """
     given = axes.at(arguments, axes.example)
     leaves = pytree.tree_leaves(given)
-    with suppress(Exception):  # the whole capture of this path says what is wrong
+    with suppress(Exception):  # the full capture of this path reports the error
         found = trace(model, given, script=script)
         if found.exception is None and not found.loops and not any(row.by_values for row in found.rows):
             at = replace(axes, fixed={**axes.fixed, **axes.example})
@@ -60,20 +60,20 @@ class Written:
             self._place(Ref("constant", number), InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(f"c_{name}"), name), tensor)
 
     def path(self, answers: tuple[bool, ...], axes: SizeDomain) -> Path:
-        """Return the path that this run takes."""
+        """Return the path of this run."""
         for number, row in enumerate(self._trace.rows):
             self._call(number, row)
         self._graph.output(tuple(self._node(leaf) if isinstance(leaf, Ref) else leaf for leaf in self._trace.returned))
         program = self._like.program
         assert self._trace.spec is not None
-        made = replace(
+        traced = replace(
             program,
             graph_module=_LazyGraphModule(nn.Module(), self._graph),
             graph_signature=ExportGraphSignature(self._specs, program.graph_signature.output_specs),
             constants={**program.constants, **{f"lifted_tensor_{n}": value for n, value in enumerate(self._trace.constants)}},
             call_spec=CallSpec(program.call_spec.in_spec, self._trace.spec),
         )
-        return Path(answers, made, (), None, axes, is_probe=True)
+        return Path(answers, traced, (), None, axes, is_probe=True)
 
     def _place(self, ref: Ref, spec: InputSpec, value: Any) -> None:
         node = self._graph.placeholder(spec.arg.name)

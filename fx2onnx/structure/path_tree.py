@@ -13,33 +13,33 @@ from .path_events import Event, PathEvents, comparable, covers
 
 @dataclass(eq=False)
 class Call:
-    """A call of the program, and the number that it has among the events of each path that makes it."""
+    """A call of the program, with its number among the events of each path that makes it."""
 
     events: dict[int, int]
-    chosen: int  # the path whose event is right for all of them
-    is_closed: bool = False  # of a test: its other side only raises
+    chosen: int  # the path whose event is right for all paths
+    is_closed: bool = False  # whether it is a test whose other branch only raises
 
 
 @dataclass(eq=False)
 class Fork:
-    """A test, and what follows for each answer until both sides do the same again.
+    """A test, and what follows each outcome until both branches are the same again.
 
     Attributes:
         asks: the call that tests a value; None for a test of sizes.
-        test: of sizes.
+        test: the test of sizes.
     """
 
     asks: Call | None
     test: OpenGuard | None
     arms: dict[bool, list[Call | Fork]]
-    phis: dict[tuple[Any, Any], int] = field(default_factory=dict)  # what is returned by either arm, and its number
+    phis: dict[tuple[Any, Any], int] = field(default_factory=dict)  # the outputs, as the values of both arms, with their numbers
 
 
 Block = list[Call | Fork]
 
 
 class Stop(NamedTuple):
-    """A place in the program: before an item of a block; and the arm that leads on from there to a place further inside."""
+    """A position in the program before an item of a block, and the arm that leads to a nested position."""
 
     block: Block
     at: int
@@ -47,10 +47,10 @@ class Stop(NamedTuple):
 
 
 class Tree:
-    """The program of the paths that were inserted.
+    """The program of the inserted paths.
 
     Args:
-        joins: whether paths may join again after a fork; if not, both arms contain everything behind the test.
+        joins: whether paths may join again after a fork; if not, both arms contain everything after the test.
     """
 
     def __init__(self, joins: bool = True) -> None:
@@ -59,11 +59,11 @@ class Tree:
         self.joins = joins
 
     def where(self) -> dict[tuple[int, int], Call]:
-        """Return the call that each event of each path is."""
+        """Return the call of each event of each path."""
         return {pair: call for call in self.calls() for pair in call.events.items()}
 
     def calls(self, block: Block | None = None) -> Iterator[Call]:
-        """Yield all calls of a block, those inside forks among them."""
+        """Yield all calls of a block, including those inside forks."""
         for item in self.root if block is None else block:
             if isinstance(item, Call):
                 yield item
@@ -76,11 +76,11 @@ class Tree:
         return self.lines[call.chosen].events[call.events[call.chosen]]
 
     def is_branch(self, call: Call) -> bool:
-        """Return whether a call is a test of a value."""
+        """Return whether a call tests a value."""
         return self.event(call).target is BRANCH
 
     def answer(self, fork: Fork, path: int) -> bool | None:
-        """Return how a path answers a test; None where it does not."""
+        """Return the outcome of a test on a path; None if the path does not reach it."""
         if fork.test is not None:
             return self.lines[path].side_of(fork.test)
         assert fork.asks is not None
@@ -88,14 +88,14 @@ class Tree:
         return None if number is None else self.lines[path].events[number].answer
 
     def one_sided(self) -> Iterator[Call]:
-        """Yield the tests of values of which one answer is known, in the order of the program."""
+        """Yield the value tests with one known outcome, in the order of the program."""
         for block in self.blocks():
             for at, item in enumerate(block):
                 if isinstance(item, Call) and self.is_branch(item) and not self.is_forked(block, at):
                     yield item
 
     def blocks(self, block: Block | None = None) -> Iterator[Block]:
-        """Yield all blocks, each before those inside it."""
+        """Yield all blocks, outer ones first."""
         block = self.root if block is None else block
         yield block
         for item in block:
@@ -104,7 +104,7 @@ class Tree:
                     yield from self.blocks(arm)
 
     def width(self, block: Block | None = None) -> int:
-        """Return the number of ways through the widest part of the program."""
+        """Return the number of paths through the widest part of the program."""
         forks = (item for item in (self.root if block is None else block) if isinstance(item, Fork))
         return max((sum(map(self.width, fork.arms.values())) for fork in forks), default=1)
 
@@ -114,7 +114,7 @@ class Tree:
         return isinstance(following, Fork) and following.asks is block[at]
 
     def fit(self, call: Call, path: int, number: int) -> int | None:
-        """Return which path's event is right for a call and an event of a path, whatever tensors they take; None if neither is."""
+        """Return the path whose event is right for both a call and an event of a path, regardless of tensors; None if neither is."""
         if path in call.events:
             return call.chosen if call.events[path] == number else None
         one, other = self.event(call), self.lines[path].events[number]
@@ -126,13 +126,13 @@ class Tree:
         return path if all(covers(other, self.lines[found].events[at], self.lines[found].axes) for found, at in paths) else None
 
     def note(self, call: Call, path: int, number: int) -> None:
-        """Note that an event of a path is this call."""
+        """Record that an event of a path is this call."""
         chosen = self.fit(call, path, number)
         assert chosen is not None
         call.events[path], call.chosen = number, chosen
 
     def widen(self, fork: Fork, call: Call | None) -> None:
-        """Let the arms of a fork reach behind a call, or to the end of the program."""
+        """Extend the arms of a fork to include a call, or to the end of the program."""
         stops = self._stops(fork, self.root)
         assert stops is not None
         for level, (block, at, _) in enumerate(stops):
@@ -146,7 +146,7 @@ class Tree:
         raise AssertionError
 
     def _stops(self, fork: Fork, block: Block) -> list[Stop] | None:
-        """The place of a fork."""
+        """The position of a fork."""
         for at, item in enumerate(block):
             if item is fork:
                 return [Stop(block, at)]
@@ -157,7 +157,7 @@ class Tree:
         return None
 
     def widen_at(self, stops: Sequence[Stop], until: int) -> None:
-        """Move the items behind a fork, up to one, into both of its arms."""
+        """Move the items after a fork, up to `until`, into both of its arms."""
         block, at, _ = stops[-1]
         fork = block[at]
         assert isinstance(fork, Fork)
@@ -168,7 +168,7 @@ class Tree:
             arm += self.restrict(tail, {path for path in passing if self.answer(fork, path) is answer})
 
     def passing(self, stops: Sequence[Stop]) -> set[int]:
-        """Return the paths that come to a block."""
+        """Return the paths that reach a block."""
         found = set(self.lines)
         for block, at, arm in stops[:-1]:
             fork = block[at]
@@ -177,7 +177,7 @@ class Tree:
         return found
 
     def restrict(self, items: Block, paths: Collection[int]) -> Block:
-        """Return items as some paths alone make them."""
+        """Return the items as only these paths make them."""
         found: Block = []
         for item in items:
             if isinstance(item, Call):
@@ -203,5 +203,5 @@ class Tree:
         return next(filter(is_general, whole), whole[0])
 
     def find_probed_paths(self) -> set[int]:
-        """Return the probes that are all that is known of some call, which cannot be written then."""
+        """Return the probes that are the only source of some call, which prevents writing it."""
         return {call.chosen for call in self.calls() if self.lines[call.chosen].path.is_probe}

@@ -1,4 +1,4 @@
-"""Every list of answers to the tests that a module makes of values, with what runs show that answer so."""
+"""All lists of outcomes of the value tests of a module, and the path of each."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ..trace.refusal import CallSequenceDiverged, TooManyPaths, TraceUnsupported
 from ..trace.size_domain import SizeAssignment, SizeDomain
 from ..trace.source_location import line_in
 
-BRANCHES = 16  # paths of one file
-MOST_ENDED = 64  # paths that raise, which are in no file
-OFTEN = 4  # times a line asks on one path, from which on it may be a loop
+BRANCHES = 16  # paths of one exported model
+MOST_ENDED = 64  # paths that raise, which are not exported
+OFTEN = 4  # tests of one line on a path, from which it may be a loop
 
 
 @dataclass(frozen=True)
 class Path:
-    """What runs show that answer tests of values alike.
+    """The result of the runs with the same outcomes of value tests.
 
     Attributes:
-        program: its graph has a call of `TEST` where a test is made.
-        small: settings with ones at which the model does something else, and what.
-        ended: what all of the runs raise, of the model's own will.
-        axes: that move on it.
-        sizes: the tests of sizes that hold on it, or do not.
-        is_probe: whether one run alone shows it, at the example's sizes.
+        program: its graph has a call of `BRANCH` for each test.
+        diverges_at_one: settings with size 1 at which the model makes another call, and that call.
+        exception: what all of the runs raise deliberately.
+        axes: the dynamic axes of this path.
+        sizes: tests of sizes with their outcomes on this path.
+        is_probe: whether it comes from a single run at the example's sizes.
     """
 
     answers: tuple[bool, ...]
@@ -47,16 +47,16 @@ class Path:
     is_probe: bool = False
 
     def tests(self) -> list[torch.fx.Node]:
-        """Return the calls that are tests, in their order."""
+        """Return the calls that are value tests, in order."""
         return list(self.program.graph.find_nodes(op="call_function", target=BRANCH))
 
     def check_diverges_at_one(self, axes: SizeDomain) -> None:
-        """Refuse a model that does something else at ones, unless a test of sizes was seen that comes out another way there.
+        """Refuse a model that makes other calls at size 1, unless a guard on sizes has another outcome there.
 
-        One in a library tells it only where calls are noted as they are written: libraries ask where nothing depends on it.
+        Guards in libraries count only if calls are canonical, because libraries test sizes without consequences.
 
         Raises:
-            CallSequenceDiverged: none was seen.
+            CallSequenceDiverged: If no guard explains it.
         """
         guards = [guard.expr for guard in axes.environment.guards if are_calls_canonical() or not is_in_library(guard.sloc)]
         for setting, told in self.diverges_at_one:
@@ -65,13 +65,14 @@ class Path:
 
 
 def every_path(run: Callable[[Sequence[bool]], Path]) -> list[Path]:
-    """Return all paths of a module, each test answered both ways.
+    """Return all paths of a module, with both outcomes of each test.
 
     Args:
-        run: returns the path whose first answers are these.
+        run: returns the path with these first outcomes.
 
     Raises:
-        TraceUnsupported: there are too many. Whatever a run raises.
+        TraceUnsupported: If there are too many.
+        Exception: Whatever a run raises.
     """
     todo: list[tuple[bool, ...]] = [()]
     found: list[Path] = []
@@ -87,10 +88,10 @@ def every_path(run: Callable[[Sequence[bool]], Path]) -> list[Path]:
 
 
 def _check_number(found: Sequence[Path], further: int) -> None:
-    """Refuse more paths than a file may have.
+    """Refuse more paths than an exported model may have.
 
     Raises:
-        TraceUnsupported: there are more.
+        TraceUnsupported: If there are more.
     """
     files = [path for path in found if path.exception is None]
     if len(files) > BRANCHES or len(found) - len(files) > MOST_ENDED:
@@ -98,17 +99,17 @@ def _check_number(found: Sequence[Path], further: int) -> None:
 
 
 def refusal_of_paths(found: Sequence[Path], further: int) -> TooManyPaths:
-    """Return the error for more paths than a file may have, with the tests of the longest."""
-    max_traced_size = max(found, key=lambda path: len(path.answers))
-    lines = Counter(_lines(max_traced_size))
+    """Return the error for too many paths, with the tests of the longest one."""
+    longest = max(found, key=lambda path: len(path.answers))
+    lines = Counter(_lines(longest))
     loop = f". {LOOP}" if max(lines.values()) >= OFTEN else ""
     return TooManyPaths(
-        f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_format_lines(max_traced_size)}{loop}"
+        f"conditions on values lead to more than {BRANCHES} paths, with {further} left to try: {_format_lines(longest)}{loop}"
     )
 
 
 def test_lines(path: Path) -> list[str]:
-    """Return the line of each test of a value."""
+    """Return the line of each value test."""
     return [line_in(node.meta["stack_trace"]) for node in path.tests()]
 
 
@@ -121,10 +122,10 @@ def _format_lines(path: Path) -> str:
 
 
 def check_changed_inputs(paths: Sequence[Path], leaves: Sequence[Any]) -> None:
-    """Refuse writes into inputs where a file would show less of them than eager.
+    """Refuse writes into inputs that the exported model would not reproduce.
 
     Raises:
-        TraceUnsupported: another input shows the same memory, or one side alone of a test writes.
+        TraceUnsupported: If another input shares the memory, or if the model also branches on values.
     """
     changed = dict.fromkeys(name for path in paths for name in path.program.changed_inputs)
     if not changed:

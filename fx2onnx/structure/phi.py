@@ -1,4 +1,4 @@
-"""Where a tensor comes from at a place of the program: from one call, or from whichever arm of a fork was taken."""
+"""Resolve where a tensor comes from at a position of the program: from one call, or from the arm taken at a fork."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .path_tree import Block, Call, Fork, Stop, Tree
 
 @dataclass(frozen=True)
 class Made:
-    """What a call returns, or an input; or a part of it."""
+    """The result of a call, or an input; or a part of it."""
 
     by: Call | str
     part: tuple[Any, ...] = ()
@@ -21,7 +21,7 @@ class Made:
 
 @dataclass(frozen=True)
 class Phi:
-    """The output of a fork that has this number: another tensor on either side."""
+    """An output of a fork, by number: the tensor of whichever arm was taken."""
 
     fork: Fork
     number: int
@@ -32,13 +32,13 @@ Stops: TypeAlias = tuple[Stop, ...]
 
 
 class Phis:
-    """The tensors that each call of a program takes, and that it returns; forks are told which outputs they have.
+    """The tensors that each call of a program uses, and the results. It also sets the outputs of forks.
 
     Attributes:
-        leaves: of each call, by place.
-        results: tensors that are returned, by number.
-        missing: places of which the paths do not tell what they take.
-        wanted: forks to flip, and the path to repeat with the flipped decision, to find out.
+        leaves: of each call, by position.
+        results: the returned tensors, by number.
+        missing: positions whose tensor the paths do not determine.
+        wanted: forks to flip to determine them, with the path to repeat with the flipped decision.
     """
 
     def __init__(self, tree: Tree) -> None:
@@ -51,7 +51,7 @@ class Phis:
         for fork in self._forks(tree.root):
             fork.phis.clear()
         places = [*self._places(tree.root, ())]
-        for is_last in (False, True):  # what only some paths tell is told by what others say of the same fork
+        for is_last in (False, True):  # the second pass uses the outputs that other uses of a fork determine
             self._guesses, self.wanted = is_last, set()
             self.missing = [place for place, uses, stops in places if not self._resolve_place(place, uses, stops)]
 
@@ -89,7 +89,7 @@ class Phis:
         return True
 
     def definition(self, path: int, use: Use) -> Made:
-        """Return the definition that a path uses there."""
+        """Return the definition that a path uses."""
         return Made(self._where[path, use.source] if isinstance(use.source, int) else use.source, use.part)
 
     def on(self, value: Value, path: int) -> Made | None:
@@ -102,7 +102,7 @@ class Phis:
         return value
 
     def _resolve(self, uses: Mapping[int, Use], stops: Stops) -> Value | None:
-        """What is, at a place, each of these tensors on its path; None if no answers to tests tell them apart."""
+        """The value at a position that equals each of these tensors on its path; None if no tests distinguish them."""
         *around, (block, at, _) = stops
         definition = {path: self.definition(path, use) for path, use in uses.items()}
         makers = {found.by for found in definition.values()}
@@ -140,20 +140,20 @@ class Phis:
         return Phi(fork, fork.phis.setdefault((ends[True], ends[False]), len(fork.phis)))
 
     def _guess(self, fork: Fork, ends: Mapping[bool, Value | None]) -> Value | None:
-        """The only output that a fork has of what one of its arms makes, where no path tells of the other."""
+        """The only output of a fork with this value in one arm, if no path determines the other."""
         pair = ends[True], ends[False]
         found = [number for known, number in fork.phis.items() if any(a == b for a, b in zip(pair, known, strict=True))]
         return Phi(fork, found[0]) if self._guesses and len(found) == 1 else None
 
     def _is_made_or_written(self, fork: Fork, definition: Mapping[int, Made]) -> bool:
-        """Whether a tensor is made inside a fork, or changed there on any path."""
+        """Whether a tensor is created inside a fork, or written there on any path."""
         found = set(definition.values())
         inside = {call for arm in fork.arms.values() for call in self._tree.calls(arm)}
         pairs = ((one, path) for one in found for path in self._tree.lines)
         return not inside.isdisjoint(one.by for one in found) or any(self._is_written(fork, *pair) for pair in pairs)
 
     def _is_written(self, fork: Fork, definition: Made, path: int) -> bool:
-        """Whether a path writes inside a fork into the memory of a tensor, where it has that tensor."""
+        """Whether a path writes inside a fork into the memory of a tensor that it has."""
         line, written = self._tree.lines[path], self._find_written_memory(fork, path)
         source = definition.by.events.get(path) if isinstance(definition.by, Call) else definition.by
         if not written or source is None or (isinstance(source, str) and source not in line.inputs):

@@ -1,4 +1,4 @@
-"""Rows of a repeated block: the rows of the first block with other tensors, computed lazily."""
+"""Events of a repeated block: those of the first block with other tensors, computed lazily."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from ..trace.tracer import Tracer
 
 @dataclass
 class Call:
-    """One call of a block: where its notes begin and end, how many constants there were before, what it took, gave and read."""
+    """One call of a block: its range of events, the number of constants before, its arguments, results and attribute reads."""
 
     path: str
     module: nn.Module
     parts: list[nn.Module]
     leaves: list[Any]
-    seen: list[Any]
+    inputs: list[Any]
     spec: pytree.TreeSpec
     modes: tuple[bool, bool, bool]
     begin: int
@@ -35,7 +35,7 @@ class Call:
     results: list[Any] = field(default_factory=list)
     out_spec: pytree.TreeSpec | None = None
     reads: Reads = field(default_factory=set)
-    alone: bool = False  # whether no other call may stand on this one
+    alone: bool = False  # whether other calls may not copy this one
 
     def weights(self) -> list[torch.Tensor]:
         """Return the parameters and buffers of the block, in the same order for equal blocks."""
@@ -43,16 +43,17 @@ class Call:
         return [tensor for table in tables for tensor in table.values() if tensor is not None]
 
     def returned_as(self, work: ComputeBudget) -> Any:
-        """Return what it returned, with new tensors that have no values."""
+        """Return its results, as new tensors without values."""
         assert self.out_spec is not None
         return pytree.tree_unflatten(map(work.like, self.results), self.out_spec)
 
 
 class BlockCopy:
-    """The notes of one call of a block as those of another.
+    """The events of one call of a block, copied for another.
 
     Args:
-        own, others: where the tensors come from that the first call takes, and the other.
+        own: where the tensors that the first call uses come from.
+        others: the same for the other call.
     """
 
     def __init__(self, tracer: Tracer, first: Call, call: Call, own: Sequence[Ref], others: Sequence[Ref]) -> None:
@@ -68,39 +69,39 @@ class BlockCopy:
             return Ref("row", int(ref.key) - self._first.begin + self._call.begin, ref.part)
         return self._refs.get(ref, ref)
 
-    def _remap_memory(self, made: Any) -> Any:
-        """Tensors that are not recorded get memory ids that are not shared with any tensor."""
-        if not isinstance(made, TensorMeta) or made.storage in self._constants:
-            return made
-        if made.storage not in self._memory:
-            self._memory[made.storage] = self._tracer.unseen_memory()
-        return made._replace(storage=self._memory[made.storage])
+    def _remap_memory(self, result: Any) -> Any:
+        """Assign ids of unshared memory to tensors that are not recorded."""
+        if not isinstance(result, TensorMeta) or result.storage in self._constants:
+            return result
+        if result.storage not in self._memory:
+            self._memory[result.storage] = self._tracer.unseen_memory()
+        return result._replace(storage=self._memory[result.storage])
 
     def rows(self) -> list[OpEvent]:
-        """Return the rows of the repeated block."""
+        """Return the events of the repeated block."""
         return [Repeated(row, number, self) for number, row in enumerate(self._tracer.rows[self._first.begin : self._first.end])]
 
     def repeats_as(self, other: BlockCopy) -> bool:
-        """Return whether notes of another run repeat the same calls with the same tensors."""
+        """Return whether a copy in another run repeats the same calls with the same tensors."""
         return (self._first.begin, self._first.end, self._refs) == (other._first.begin, other._first.end, other._refs)
 
     def leaves_of(self, row: OpEvent) -> list[Any]:
-        """Return the arguments of a row of the repeated block."""
+        """Return the arguments of an event of the repeated block."""
         return [self._ref(leaf) if isinstance(leaf, Ref) else leaf for leaf in row.leaves]
 
     def made_of(self, row: OpEvent) -> list[Any]:
-        """Return the results of a row of the repeated block."""
+        """Return the results of an event of the repeated block."""
         return list(map(self._remap_memory, row.made))
 
     def scope(self, scope: Scope) -> Scope:
-        """The modules around a call, those of the first block as those of the other."""
+        """The module stack of a call, with the path of the repeated block."""
         if id(scope) not in self._scopes:
             around = [(_rebase_path(path, self._first.path, self._call.path), kind) for path, kind in scope.values()]
             self._scopes[id(scope)] = build_module_stack(around)
         return self._scopes[id(scope)]
 
     def agree(self) -> bool:
-        """Return whether both calls, noted in full, did the same: every call of an operator, and what was returned."""
+        """Return whether both calls, recorded in full, made the same operator calls and returned the same."""
         rows = self._tracer.rows
         mine, yours = rows[self._first.begin : self._first.end], rows[self._call.begin : self._call.end]
         if len(mine) != len(yours) or not all(self._agree(a, b) for a, b in zip(mine, yours, strict=True)):
@@ -111,15 +112,15 @@ class BlockCopy:
 
     def _replace_constants(self, rows: Sequence[OpEvent]) -> bool:
         """Replace the constants of the repeated block by those of the first; False if one differs."""
-        made = [Ref("constant", number) for number in range(self._call.constants, len(self._tracer.constants))]
-        if not set(made) <= set(self._same_constants):
+        refs = [Ref("constant", number) for number in range(self._call.constants, len(self._tracer.constants))]
+        if not set(refs) <= set(self._same_constants):
             return False
-        for ref in made:
+        for ref in refs:
             self._tracer.gave(self._tracer.constants[int(ref.key)], self._same_constants[ref])
             self._tracer.formulas.pop(int(ref.key), None)
         del self._tracer.constants[self._call.constants :]
         for row in rows:
-            row.leaves = [self._same_constants.get(leaf, leaf) if leaf in made else leaf for leaf in row.leaves]
+            row.leaves = [self._same_constants.get(leaf, leaf) if leaf in refs else leaf for leaf in row.leaves]
         return True
 
     def _agree(self, row: OpEvent, other: OpEvent) -> bool:
@@ -139,7 +140,7 @@ class BlockCopy:
         return self._leaves_agree(self._tracer.ref(result), self._tracer.ref(other))
 
     def write(self) -> None:
-        """Note of the call what the first did."""
+        """Record for the call the events of the first."""
         tracer = self._tracer
         tracer.again(self.rows(), self._first.begin)
         for mine, yours in zip(self._first.results, self._call.results, strict=True):
@@ -148,10 +149,10 @@ class BlockCopy:
 
 
 class Repeated(OpEvent):
-    """One row of a repeated block, computed lazily.
+    """One event of a repeated block, computed lazily.
 
     Attributes:
-        number: of the call in the first block.
+        number: the number of the call in the first block.
     """
 
     def __init__(self, first: OpEvent, number: int, notes: BlockCopy) -> None:
@@ -161,7 +162,7 @@ class Repeated(OpEvent):
 
     @property
     def kind(self) -> Any:
-        """What is the same at all sizes, as of the first."""
+        """What is the same at all sizes, from the first block."""
         return self.first.kind
 
     def __getattr__(self, name: str) -> Any:
@@ -181,7 +182,7 @@ class Repeated(OpEvent):
 
 
 def _memory(first: Call, call: Call) -> Iterator[tuple[int, int]]:
-    """What memory of the first call is what memory of the other: of arguments, weights and results."""
+    """Pairs of corresponding memory of both calls: of arguments, weights and results."""
     taken = ([*a.leaves, *a.results, *a.weights()] for a in (first, call))
     for mine, yours in zip(*taken, strict=True):
         if isinstance(mine, torch.Tensor):
@@ -193,7 +194,7 @@ def _rebase_path(path: str, old: str, new: str) -> str:
 
 
 def is_inside(ref: Ref, call: Call) -> bool:
-    """Return whether a call of a block made a tensor."""
+    """Return whether a call of a block created a tensor."""
     return ref.kind == "row" and call.begin <= int(ref.key) < call.end
 
 

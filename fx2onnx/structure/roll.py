@@ -1,4 +1,4 @@
-"""The iterations of a loop that a run has kept, as they stand in a graph, rolled into one call with a graph for the body."""
+"""Roll the kept iterations of a loop in a graph into one call with a graph for the body."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ aten = torch.ops.aten
 
 
 def roll_loops(loops: Sequence[Loop], state: State) -> None:
-    """Put one call in the place of the iterations of each loop, inner loops first.
+    """Replace the iterations of each loop by one call, inner loops first.
 
     Raises:
-        TraceUnsupported: one cannot be rolled.
+        TraceUnsupported: If one cannot be rolled.
     """
     for number, node in enumerate(state.rows):
         node.meta["at"] = number
     rolling = [LoopRoller(number, loop, state) for number, loop in enumerate(loops) if loop.starts and loop.end > loop.starts[0]]
-    groups: dict[tuple[int, int], list[LoopRoller]] = {}  # of one loop in all iterations of the one around it
+    groups: dict[tuple[int, int], list[LoopRoller]] = {}  # the copies of one loop in all iterations of the enclosing one
     for one in rolling:
         groups.setdefault((depth_of(one.loop, loops), one.loop.number), []).append(one)
     for _, same in sorted(groups.items(), key=lambda group: (group[0][0], group[1][0].loop.begin), reverse=True):
@@ -45,7 +45,7 @@ def roll_loops(loops: Sequence[Loop], state: State) -> None:
 
 
 def depth_of(loop: Loop, loops: Sequence[Loop]) -> int:
-    """Return how many loops are around this one."""
+    """Return the number of loops that enclose this one."""
     return sum(other is not loop and other.starts[0] <= loop.starts[0] and loop.end <= other.end for other in loops if other.starts)
 
 
@@ -53,10 +53,10 @@ class LoopRoller(Carried):
     """One loop of a graph."""
 
     def roll(self) -> None:
-        """Put one call in the place of the iterations.
+        """Replace the iterations by one call.
 
         Raises:
-            TraceUnsupported: they are not alike, or share memory in a way that a loop of a file cannot.
+            TraceUnsupported: If they differ, or share memory in a way that the exported loop cannot.
         """
         if not any(one.nodes for one in self.iterations):
             return
@@ -77,10 +77,10 @@ class LoopRoller(Carried):
         self._replace(self._call())
 
     def mutated_captures(self) -> list[Node]:
-        """Return the nodes from outside whose memory an iteration writes into.
+        """Return the outer nodes whose memory an iteration writes into.
 
         Raises:
-            TraceUnsupported: it is memory of another iteration, or read in another way.
+            TraceUnsupported: If the previous iteration created that memory, or if it is read through another view.
         """
         templates = self.templates.values()
         memories = {changed.meta["val"].memory for one in templates for node in one.nodes for changed in written_arguments(node)}
@@ -97,24 +97,24 @@ class LoopRoller(Carried):
         return found
 
     def _check_memory(self) -> None:
-        """Refuse values that leave an iteration and show memory which a later one, or what follows the loop, writes into."""
+        """Refuse values that leave an iteration and share memory that a later iteration, or what follows the loop, writes into."""
         mutated_captures = {node.meta["val"].memory for node in self.mutated_captures()}
         starts = [node for name in self.carried if (node := self.start_of(name)) is not None]
         if any(value.memory in mutated_captures for node in starts for value in _values(node)):
             raise self.refusal("an iteration writes into memory that a loop-carried value starts from")
         outside = {value.memory for node in self.outer for value in _values(node)}
-        made = {value.memory for one in self.iterations for node in one.results() for value in _values(node)} - outside
+        created = {value.memory for one in self.iterations for node in one.results() for value in _values(node)} - outside
         for shape, one in self.templates.items():
             leaving = {by_shape[shape].at for by_shape in self.carried.values() if shape in by_shape and by_shape[shape].kind == "own"}
             leaving |= {by_shape[shape].at for by_shape in self.stacked.values() if by_shape[shape].kind == "own"}
             values = [value for node in one.results() if one.key(node) in leaving for value in _values(node)]
             if any(value.memory in mutated_captures for value in values):
                 raise self.refusal("an iteration keeps a view of memory that it writes into")
-            made |= {value.memory for value in values}
+            created |= {value.memory for value in values}
         inside = {node for one in self.iterations for node in one.nodes}
         after = [node for node in self.graph.nodes if node not in inside and node.meta.get("at", -1) >= self.loop.end]
         for node in after:
-            if any(changed.meta["val"].memory in made for changed in _find_changed(node)):
+            if any(changed.meta["val"].memory in created for changed in _find_changed(node)):
                 raise self.refusal(
                     f"memory of a value from the loop is written into after it, at {line_in(node.meta.get('stack_trace', ''))}"
                 )
@@ -131,44 +131,44 @@ class LoopRoller(Carried):
             count = None if self.loop.size is None else expression(self.loop.size) - self.first
             truth = self._truth(self.iterations[0].nodes[0]) if self.loop.is_while else True if self.loop.may_end_early else None
             call = self.graph.call_function(turns, (module, count, self.first, carried, tuple(body.extra), truth))
-        made = [fresh(node.meta["val"]) for node in carried]
+        carried_values = [fresh(node.meta["val"]) for node in carried]
         rows = [
             fresh(self._node_at(by_shape[self.shapes[self._stay]], self._stay).meta["val"], count) for by_shape in self.stacked.values()
         ]
-        call.meta.update(self.last.nodes[-1].meta, val=[*made, *rows])
+        call.meta.update(self.last.nodes[-1].meta, val=[*carried_values, *rows])
         return call
 
     def _behind(self) -> Node:
-        """The first node behind all iterations."""
+        """The first node after all iterations."""
         nodes = [node for one in self.iterations for node in one.nodes]
         order = {node: place for place, node in enumerate(self.graph.nodes)}
         last: Node = max((node for node in nodes), key=order.__getitem__)
         return last.next
 
     def _truth(self, test: Node) -> Node:
-        """The tensor that is tested, as truth."""
+        """The tested tensor as a boolean."""
         tested: Node = test.all_input_nodes[0]
         if tested.meta["val"].dtype != torch.bool:
             raise self.refusal("its condition is a number; compare it, for example `n != 0`")
         return self.append_not(self.graph, tested) if test.meta["val"] is False else tested
 
     def append_not(self, graph: torch.fx.Graph, tested: Node) -> Node:
-        """Write what is true where a tensor is not."""
-        made = graph.call_function(aten.logical_not.default, (tested,))
-        made.meta.update(tested.meta, val=fresh(tested.meta["val"]))
-        return made
+        """Write the negation of a tensor."""
+        node = graph.call_function(aten.logical_not.default, (tested,))
+        node.meta.update(tested.meta, val=fresh(tested.meta["val"]))
+        return node
 
     def _nothing(self, name: str) -> Node:
-        """What stands for a variable that there is not before the loop: eager raises an error where it is read."""
+        """A dummy for a variable that does not exist before the loop; eager would raise an error on reading it."""
         value = next(node for number in range(self.first + 1, len(self.names)) if (node := self.value(name, number)) is not None).meta[
             "val"
         ]
-        made = self.graph.call_function(aten.zeros.default, (list(value.sizes),), {"dtype": value.dtype})
-        made.meta.update(self.iterations[0].nodes[0].meta, val=fresh(value))
-        return made
+        dummy = self.graph.call_function(aten.zeros.default, (list(value.sizes),), {"dtype": value.dtype})
+        dummy.meta.update(self.iterations[0].nodes[0].meta, val=fresh(value))
+        return dummy
 
     def _replace(self, call: Node) -> None:
-        """Let all that follows read the call, and take the iterations out."""
+        """Let all later nodes read the call, and remove the iterations."""
         after = Inserted(self.graph, call)
         mutated_captures = self.mutated_captures()
         parts = [after.add(operator.getitem, (call, place), value) for place, value in enumerate(call.meta["val"])]

@@ -1,4 +1,4 @@
-"""A graph of the joined program, the root or one side of a `cond`, which reads what stands around it through placeholders."""
+"""A graph of the merged program, the root or a branch of a `cond`, which reads outer values through placeholders."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Node = torch.fx.Node
 
 
 class SubgraphKey:
-    """A graph that an operator takes, of a function or of the turn of a loop: it is another one that makes the same calls."""
+    """A subgraph of a higher-order operator or loop, which equals another one with the same calls."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -31,29 +31,29 @@ class SubgraphKey:
 
 
 def _calls(module: nn.Module) -> list[Any]:
-    """What a graph says of each node, and the graphs inside it."""
+    """The contents of each node, and of the graphs inside."""
     assert isinstance(module, torch.fx.GraphModule)
-    told = [(node.op, node.name, node.target, str(node.args), str(node.kwargs), _describe_outputs(node)) for node in module.graph.nodes]
-    return [*told, *(_calls(part) for part in module.children())]
+    contents = [(node.op, node.name, node.target, str(node.args), str(node.kwargs), _describe_outputs(node)) for node in module.graph.nodes]
+    return [*contents, *(_calls(part) for part in module.children())]
 
 
 def _describe_outputs(node: Node) -> list[Any]:
-    """The dtype and the sizes of what a node returns."""
+    """The dtype and sizes of the results of a node."""
     return [(part.dtype, part.sizes) for part in pytree.tree_leaves(node.meta.get("val")) if isinstance(part, SymbolicMeta)]
 
 
 class Scope:
-    """One graph, and the one around it."""
+    """A graph and the enclosing one."""
 
     def __init__(self, around: Scope | None = None) -> None:
         self.graph = torch.fx.Graph()
         self.around = around
         self.modules = nn.Module()
-        self.inside: dict[Node, Node] = {}  # of the graph around, and the placeholder here
+        self.inside: dict[Node, Node] = {}  # placeholders here, by node of the enclosing graph
         self._parts: dict[tuple[Node, Any], Node] = {}
 
     def here(self, node: Node) -> Node:
-        """Return what is this node in this graph."""
+        """Return the counterpart of a node in this graph."""
         if self.around is None or node.graph is self.graph:
             return node
         outer = self.around.here(node)
@@ -65,30 +65,30 @@ class Scope:
         return self.inside[outer]
 
     def map_argument(self, leaf: Any) -> Any:
-        """Return what is this argument of a call in this graph."""
+        """Return the counterpart of an argument in this graph."""
         if isinstance(leaf, SubgraphKey):
             name = f"inner_{len(list(self.modules.children()))}"
             self.modules.add_module(name, leaf.module)
             return self.graph.get_attr(name)
         return self.here(leaf) if isinstance(leaf, Node) else leaf
 
-    def part(self, whole: Node, key: Any, made: Node, value: Any) -> Node:
-        """Return a part of several results, read where these were made."""
+    def part(self, whole: Node, key: Any, like: Node, value: Any) -> Node:
+        """Return one of several results, extracted where they are computed."""
         if whole.graph is not self.graph:
             assert self.around is not None
-            return self.around.part(whole, key, made, value)
+            return self.around.part(whole, key, like, value)
         if (whole, key) not in self._parts:
             with self.graph.inserting_after(whole):
                 part = self.graph.call_function(operator.getitem, (whole, key))
-            part.meta.update(made.meta, val=value)
+            part.meta.update(like.meta, val=value)
             self._parts[whole, key] = part
         return self._parts[whole, key]
 
     def close_over(self, outer: Sequence[Node], results: Sequence[Node]) -> torch.fx.GraphModule:
-        """Return the finished side, whose inputs are these nodes of the graph around.
+        """Return the finished branch, with these outer nodes as inputs.
 
         Raises:
-            TraceUnsupported: it writes into memory that two of its inputs show, which would be two in a file.
+            TraceUnsupported: If it writes into memory that two of its inputs share, which are separate when exported.
         """
         placeholders = [self.here(node) for node in outer]
         for placeholder in reversed(placeholders):
@@ -97,7 +97,7 @@ class Scope:
         return self.finish(results)
 
     def finish(self, results: Sequence[Any]) -> torch.fx.GraphModule:
-        """Return the graph, which returns these."""
+        """Return the graph with these results."""
         self.graph.output(tuple(results))
         self.graph.eliminate_dead_code(is_wanted)
         return torch.fx.GraphModule(self.modules, self.graph)
@@ -114,12 +114,12 @@ class Scope:
 
 
 def is_wanted(node: Node) -> bool:
-    """Return whether a call counts also where nobody takes its result: a number or a size that values decide is known by its name alone."""
+    """Return whether a call is needed without users, because it is impure or defines a data-dependent symbol."""
     return node.is_impure() or bool(node.meta.get("unbacked_bindings"))
 
 
 def written_in(graph: torch.fx.Graph, modules: nn.Module) -> Iterator[Node]:
-    """Yield the calls that write, those of sides inside among them."""
+    """Yield the calls that write, including those of nested branches."""
     yield from (node for node in graph.nodes if node.op == "call_function" and written_arguments(node))
     for module in modules.children():
         if isinstance(module, torch.fx.GraphModule):

@@ -1,4 +1,4 @@
-"""Lists that the turns of a loop fill: where values are made in a turn, and `stack` and `cat` of those of all turns."""
+"""Lists that loops fill: positions of values in an iteration, and `stack` and `cat` of the values of all iterations."""
 
 from __future__ import annotations
 
@@ -16,30 +16,31 @@ from ..trace.source_location import line_in
 
 aten = torch.ops.aten
 Node = torch.fx.Node
-Key: TypeAlias = tuple[int, Any]  # which call of a turn, and which of its results
+Key: TypeAlias = tuple[int, Any]  # the position of a call in an iteration, and which of its results
 BELOW = (aten.vstack.default, aten.row_stack.default)
-OF_LINES = (*BELOW, aten.column_stack.default)  # no numbers, which would be columns
+OF_LINES = (*BELOW, aten.column_stack.default)  # scalars would become columns
 LIST_CONSUMERS = (aten.stack.default, aten.cat.default, aten.hstack.default, *OF_LINES)
-MEMORY = count(-1, -1)  # of what no run has made
+MEMORY = count(-1, -1)  # for tensors that no run created
 
 
 def stacked_output(value: Any, kind: str, loop: int, listed: int) -> Any:
-    """Stand, in a list, for the value that each turn but the first has added to it; it is never called.
+    """Represent, in a list, the values that all iterations but the first added; never called.
 
     Args:
-        loop: the number of the loop, and `listed` that of such a list of it.
+        loop: the number of the loop.
+        listed: the number of the list in this loop.
     """
     raise NotImplementedError(f"{value} of {kind}, {listed} of {loop}")
 
 
 def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
-    """Return the sizes of a `stack`, `cat` or the like of a list that a loop has filled; None of any other call."""
+    """Return the sizes of a `stack`, `cat` or similar call on a list that a loop filled; None for other calls."""
     if node.target not in LIST_CONSUMERS or not any("times" in part.meta for part in node.all_input_nodes):
         return None
     parts, dim, stacks = _parts_and_axis(node)
     sizes = list(parts[0].meta["val"].sizes)
     if not sizes and not stacks:
-        return None  # a column of numbers
+        return None  # a column of scalars
     if stacks:
         sizes.insert(dim % (len(sizes) + 1), 1)
     dim %= len(sizes)
@@ -49,7 +50,7 @@ def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
 
 
 def _parts_and_axis(node: Node) -> tuple[list[Node], int, bool]:
-    """The parts of a list, the axis along which they are joined, and whether that is a new one."""
+    """The parts of a list, the axis along which they are joined, and whether it is a new one."""
     arguments: Any = (*node.args, node.kwargs.get("dim", 0))
     parts, rank = list(arguments[0]), len(arguments[0][0].meta["val"].sizes)
     if node.target in BELOW:
@@ -62,14 +63,14 @@ def _parts_and_axis(node: Node) -> tuple[list[Node], int, bool]:
 
 
 class Turn:
-    """The calls of one turn, and where in it a node is made."""
+    """The calls of one iteration, and the positions of their results."""
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = nodes
         self._places = {node: place for place, node in enumerate(nodes)}
 
     def key(self, node: Node) -> Key | None:
-        """Return where a node is made; None if it is made elsewhere."""
+        """Return the position at which a node is computed; None if it is computed elsewhere."""
         if node in self._places:
             return self._places[node], None
         if node.target is operator.getitem and node.args[0] in self._places:
@@ -83,23 +84,23 @@ class Turn:
             yield from (user for user in node.users if user.target is operator.getitem and user.args[0] is node)
 
 
-def part_at(graph: torch.fx.Graph, key: Key, made: dict[Key, Node]) -> Node:
-    """Return what is made there, read of several results where these are."""
-    if key not in made:
-        whole = made[key[0], None]
-        made[key] = graph.call_function(operator.getitem, (whole, key[1]))
-        made[key].meta.update(whole.meta, val=whole.meta["val"][key[1]])
-    return made[key]
+def part_at(graph: torch.fx.Graph, key: Key, results: dict[Key, Node]) -> Node:
+    """Return the result at a position, extracted from several results if necessary."""
+    if key not in results:
+        whole = results[key[0], None]
+        results[key] = graph.call_function(operator.getitem, (whole, key[1]))
+        results[key].meta.update(whole.meta, val=whole.meta["val"][key[1]])
+    return results[key]
 
 
 class Inserted:
-    """Adds nodes one after the other, behind one of a graph."""
+    """Adds nodes one after the other, after a node of a graph."""
 
     def __init__(self, graph: torch.fx.Graph, node: Node) -> None:
         self.graph, self.last, self._meta = graph, node, {key: value for key, value in node.meta.items() if key != "val"}
 
     def add(self, target: Any, args: tuple[Any, ...], value: Any) -> Node:
-        """Add a call that returns what is described so."""
+        """Add a call with this metadata."""
         with self.graph.inserting_after(self.last):
             self.last = self.graph.call_function(target, args)
         self.last.meta.update(self._meta, val=value)
@@ -107,11 +108,11 @@ class Inserted:
 
 
 class ListConsumer:
-    """A `stack`, `cat` or the like of a list to which every turn has added a value.
+    """A `stack`, `cat` or similar call on a list to which every iteration added a value.
 
     Args:
-        firsts: what the first turn adds, by list, where the loop has it inside.
-        stacked: what the loop returns of all its turns, by list.
+        firsts: the value that the first iteration adds, by list, if it is inside the loop.
+        stacked: the stacked values that the loop returns, by list.
     """
 
     def __init__(self, reader: Node, firsts: Mapping[Any, Node], stacked: Mapping[Any, Node]) -> None:
@@ -121,10 +122,10 @@ class ListConsumer:
         self.added = Inserted(reader.graph, reader)
 
     def rewrite(self) -> Node:
-        """Put calls in its place that read all values as one; return the last of them.
+        """Replace it by calls that read the stacked values, and return the last of them.
 
         Raises:
-            TraceUnsupported: it is another operator.
+            TraceUnsupported: If the operator is not supported.
         """
         if self.reader.target not in LIST_CONSUMERS or (self.reader.target in OF_LINES and not self.parts[0].meta["val"].sizes):
             raise TraceUnsupported(
@@ -142,7 +143,7 @@ class ListConsumer:
         return whole
 
     def _whole(self) -> Node:
-        """All values, one after the other: what is stacked along the first axis."""
+        """All values joined; for a stack, along the first axis."""
         pieces = [self._piece(place) for place in range(len(self.parts)) if not self._is_covered(place)]
         if len(pieces) == 1:
             return pieces[0]
@@ -159,7 +160,7 @@ class ListConsumer:
         return self.parts[place].args[1]
 
     def _is_covered(self, place: int) -> bool:
-        """Whether this is the value of the first turn, beside those of all others, of a loop that has the first turn inside."""
+        """Whether this is the value of the first iteration, next to those of the others, and the loop includes it."""
         return is_covered(self.parts, place, self.firsts)
 
     def _piece(self, place: int) -> Node:
@@ -178,7 +179,7 @@ class ListConsumer:
         return node if self.stacks else self._flat(node, first, rest)
 
     def _flat(self, node: Node, first: Size, rest: list[Size]) -> Node:
-        """(turns, …, size, …) as (…, turns * size, …)."""
+        """Reshape (iterations, …, size, …) to (…, iterations * size, …)."""
         if self.dim:
             sizes = [*rest[: self.dim], first, *rest[self.dim :]]
             node = self.added.add(aten.permute.default, (node, _move_first_to(len(sizes), self.dim)), _fresh_of(node, sizes))
@@ -187,12 +188,12 @@ class ListConsumer:
 
 
 def _move_first_to(axes: int, to: int) -> list[int]:
-    """The order of axes that brings the first one to another place."""
+    """The permutation that moves the first axis to another position."""
     return [*range(1, to + 1), 0, *range(to + 1, axes)]
 
 
 def fresh(value: SymbolicMeta, *before: Size) -> SymbolicMeta:
-    """Return the same description, with sizes before its own, in memory that nothing else shows."""
+    """Return the same metadata, with further leading sizes, in unshared memory."""
     return SymbolicMeta.of((*before, *value.sizes), value.dtype, next(MEMORY))
 
 
@@ -201,18 +202,18 @@ def _fresh_of(node: Node, sizes: Sequence[Size]) -> SymbolicMeta:
 
 
 def list_of(part: Node) -> Any:
-    """Return the loop and the list of what stands for values of all turns; None of another node."""
+    """Return the loop and the list of a `stacked_output`; None for other nodes."""
     return part.args[2:] if part.target is stacked_output else None
 
 
 def is_covered(parts: Sequence[Node], place: int, firsts: Mapping[Any, Node]) -> bool:
-    """Return whether a part of a list is what the first turn has added, beside what all others have."""
+    """Return whether a part of a list is the value of the first iteration, next to those of the others."""
     sides = ((place + 1, "every"), (place - 1, "flipped"))
     beside = [parts[at] for at, kind in sides if 0 <= at < len(parts) and parts[at].args[1:2] == (kind,)]
     return any(firsts.get(list_of(part)) is parts[place] for part in beside if part.target is stacked_output)
 
 
 def is_listed_first(user: Node, node: Node, firsts: Mapping[Any, Node]) -> bool:
-    """Return whether a node is read in a list only, as what the first turn has added."""
+    """Return whether a node is read only as the value of the first iteration in a list."""
     parts: Any = user.args[0] if user.target in LIST_CONSUMERS else ()
     return bool(parts) and all(is_covered(parts, place, firsts) for place, part in enumerate(parts) if part is node)

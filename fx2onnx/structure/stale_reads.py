@@ -1,4 +1,4 @@
-"""Reads of what was written elsewhere: a tensor that a fork returns is a copy, which is not written with what it was a view of."""
+"""Find stale reads: a fork returns copies, which are not updated by later writes into the original memory."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from .path_events import Use
 from .path_tree import Block, Call, Fork, Tree
 from .phi import Phi, Phis, Value
 
-AliasConsistency: TypeAlias = "int | Phi"  # in the program: that of a path, unless a fork returns a copy
+Memory: TypeAlias = "int | Phi"  # in the program: that of a path, unless a fork returns a copy
 
 
 def first_stale(tree: Tree, phis: Phis) -> tuple[Fork, Call | None] | None:
-    """Return a fork and a call behind it that reads, or writes, an old state of a tensor, because the fork makes copies; None if none does.
+    """Return a fork, and a later call that uses a stale tensor because the fork makes copies; None if there is none.
 
     Returns:
-        None in the place of the call where it is a result of the model.
+        The call is None if the tensor is a result of the model.
     """
     for path in tree.lines:
         try:
@@ -27,7 +27,7 @@ def first_stale(tree: Tree, phis: Phis) -> tuple[Fork, Call | None] | None:
 
 
 class Stale(Exception):
-    """A tensor that shows an old state, since this fork."""
+    """A tensor is stale because of this fork."""
 
     def __init__(self, fork: Fork, call: Call | None) -> None:
         super().__init__()
@@ -35,20 +35,20 @@ class Stale(Exception):
 
 
 class Replayed:
-    """The writes of one path, in its own memory and in that of the program."""
+    """The writes of one path, in eager's memory and in that of the program."""
 
     def __init__(self, tree: Tree, phis: Phis, path: int) -> None:
         self._tree, self._phis, self._path, self._line = tree, phis, path, tree.lines[path]
-        self._eager: Counter[int] = Counter()  # how often each memory was written
-        self._known: dict[tuple[AliasConsistency, int], int] = {}  # how many of those the program's memory shows
-        self._writers: dict[int | None, Call] = {}  # the last of each memory
-        self._forks: dict[AliasConsistency, Fork] = {}  # the last that wrote into a memory, or made it
+        self._eager: Counter[int] = Counter()  # the number of writes into each memory
+        self._known: dict[tuple[Memory, int], int] = {}  # how many of those the program's memory contains
+        self._writers: dict[int | None, Call] = {}  # the last writer of each memory
+        self._forks: dict[Memory, Fork] = {}  # the last fork that wrote into a memory, or created it
 
     def replay(self) -> None:
-        """Go through the path.
+        """Replay the path.
 
         Raises:
-            Stale: it reads or writes what the program has in an old state.
+            Stale: If it uses a tensor that is stale in the program.
         """
         self._through(self._tree.root)
         for value in self._phis.results.values():
@@ -68,9 +68,9 @@ class Replayed:
                 self._check(end, self._writers.get(self._eager_memory(end)))
             self._leave(item, before)
 
-    def _leave(self, fork: Fork, before: dict[tuple[AliasConsistency, int], int]) -> None:
-        """What a fork returns is as its arm left it; all else is as it was before the fork."""
-        copies: dict[tuple[AliasConsistency, int], int] = {}
+    def _leave(self, fork: Fork, before: dict[tuple[Memory, int], int]) -> None:
+        """Set the outputs of a fork to the state at the end of its arm, and all other memory to the state before the fork."""
+        copies: dict[tuple[Memory, int], int] = {}
         for number in range(len(fork.phis)):
             phi = Phi(fork, number)
             eager = self._eager_memory(phi)
@@ -104,14 +104,14 @@ class Replayed:
         raise Stale(self._forks[own] if own in self._forks else forks[-1], call)
 
     def _eager_memory(self, value: Value) -> int | None:
-        made = self._phis.on(value, self._path)
-        if made is None:
+        definition = self._phis.on(value, self._path)
+        if definition is None:
             return None
-        source = made.by.events.get(self._path) if isinstance(made.by, Call) else made.by
-        return None if source is None else self._line.memory(Use(source, made.part))
+        source = definition.by.events.get(self._path) if isinstance(definition.by, Call) else definition.by
+        return None if source is None else self._line.memory(Use(source, definition.part))
 
-    def _memory(self, value: Value) -> AliasConsistency:
-        """The memory of a tensor in the program: of what it is a view of, or a copy."""
+    def _memory(self, value: Value) -> Memory:
+        """The memory of a tensor in the program: that of the tensor of which it is a view, or of a copy."""
         if isinstance(value, Phi):
             return value
         eager = self._eager_memory(value)

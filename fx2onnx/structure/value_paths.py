@@ -1,4 +1,4 @@
-"""The paths of a module: one as its values say, and one more for each test that it makes, where paths join again behind it."""
+"""Find the paths of a module: one with the outcomes of its values, and one more per test, if paths join again after it."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from .phi import Made, Phis
 from .stale_reads import first_stale
 
 Run = Callable[[Sequence[bool]], Path]
-Probe = Callable[[Sequence[bool], Path], "Path | None"]  # one run, as a path; where that tells it
-ROUNDS = 3  # of combinations, while those of one tell more than was known
-MOST_WANTED = 32  # times that paths are run because others do not tell enough
-REALIGNED = 3  # runs until the tests behind an arm are answered as they were behind the other
+Probe = Callable[[Sequence[bool], Path], "Path | None"]  # one run as a path, if that is sufficient
+ROUNDS = 3  # of combinations, while they yield new results
+MOST_WANTED = 32  # passes in which missing paths are run
+REALIGNED = 3  # runs until the outcomes after a flipped test are aligned
 
 
 class NotJoined(TraceUnsupported):
-    """A combination of decisions leads to other calls than those of the single decisions tell."""
+    """A combination of decisions leads to other calls than the single decisions predict."""
 
 
 def paths_of_values(run: Run, probe: Probe) -> list[Path]:
-    """Return enough paths to know what a module does for any decisions of its data-dependent tests.
+    """Return enough paths to predict a module for all decisions of its data-dependent tests.
 
     Args:
-        run: returns the path whose first answers are these.
-        probe: returns a path with these answers, of one run alone, that is like another one.
+        run: returns the path with these first outcomes.
+        probe: returns a path with these outcomes from a single run, with the inputs of another path.
 
     Raises:
-        TraceUnsupported: there are too many. Whatever a run raises.
+        TraceUnsupported: If there are too many.
+        Exception: Whatever a run raises.
     """
     known: dict[tuple[bool, ...], Path] = {}
 
@@ -52,7 +53,7 @@ def paths_of_values(run: Run, probe: Probe) -> list[Path]:
 
 
 class Exploration:
-    """Flips each test of a module once, and compares some combinations of decisions with the program that results."""
+    """Flips each test of a module once, and compares some combinations of decisions with the resulting program."""
 
     def __init__(self, run: Run, probe: Probe) -> None:
         self._run, self._probe, self._tree = run, probe, Tree()
@@ -61,10 +62,11 @@ class Exploration:
         self._constants: dict[str, torch.Tensor] = {}
 
     def paths(self) -> list[Path]:
-        """Return the paths, those that raise among them.
+        """Return the paths, including those that raise.
 
         Raises:
-            NotJoined: the paths do not tell what others do. TraceUnsupported: there are too many.
+            NotJoined: If the paths do not predict others.
+            TraceUnsupported: If there are too many.
         """
         first = self._alive(())
         if first is None:
@@ -80,10 +82,10 @@ class Exploration:
                 self._insert(self._run_with_answers(self._paths[number].answers))
 
     def _flip_all(self) -> None:
-        """Answer each test both ways.
+        """Run both outcomes of each test.
 
         Raises:
-            TraceUnsupported: there are too many ways through the program.
+            TraceUnsupported: If there are too many paths through the program.
         """
         while (test := next((test for test in self._last_first() if not test.is_closed), None)) is not None:
             self._flip(test)
@@ -98,17 +100,17 @@ class Exploration:
         return Insertion(self._tree).insert(len(self._paths) - 1, PathEvents(path, self._constants))
 
     def _flip(self, test: Call) -> None:
-        """Answer a test the other way."""
+        """Run the other outcome of a test."""
         line, number = self._tree.lines[test.chosen], test.events[test.chosen]
         before = line.answers_before(number)
         flipped = (*before, not line.events[number].answer)
         found = self._alive(flipped, line.path)
         test.is_closed = found is None
         if found is not None and not self._insert(found):
-            raise NotJoined("a test of a value has one side only")
+            raise NotJoined("only one outcome of a test of a value makes calls of its own")
 
     def _alive(self, given: tuple[bool, ...], like: Path | None = None) -> Path | None:
-        """Return a path with these first answers that does not raise, further ones as another path has them; None if all of them raise."""
+        """Return a path with these first outcomes that does not raise, aligned with another path; None if all of them raise."""
         path = self._run_with_answers(given)
         if like is not None:
             path = self._realign_answers(path, like, len(given))
@@ -130,7 +132,7 @@ class Exploration:
         return path
 
     def _realign_answers(self, path: Path, like: Path, least: int) -> Path:
-        """Return the path whose last tests, which another path makes as well, are answered as there."""
+        """Return the path with the outcomes of its last tests set to those of another path that makes the same tests."""
         wanted = test_lines(like)[least:]
         for _ in range(REALIGNED):
             shared = _shared_from_the_end(test_lines(path)[least:], wanted)
@@ -141,10 +143,10 @@ class Exploration:
         return path
 
     def _check_combinations(self) -> Phis:
-        """Run some combinations of answers, and return what all paths tell.
+        """Run some combinations of outcomes, and return the phis of all paths.
 
         Raises:
-            NotJoined: they make other calls than those that are known, or different ones in every round.
+            NotJoined: If they make unknown calls, or yield new results in every round.
         """
         for number in range(ROUNDS):
             phis = self._resolve_phis()
@@ -154,14 +156,14 @@ class Exploration:
             if not sum([self._adds(phis, dict(zip(forks, row, strict=True))) for row in covering(needs, number)]):
                 return self._resolve_phis()
         if len(forks) > ALL:
-            raise NotJoined("combinations of answers tell more each time")
+            raise NotJoined("each round of combinations yields new results")
         return self._resolve_phis()
 
     def _resolve_phis(self) -> Phis:
-        """What the paths tell of where tensors come from, with those run that are missing for it.
+        """The phis of all paths, after running the paths that are missing for them.
 
         Raises:
-            NotJoined: that does not end.
+            NotJoined: If that does not terminate.
         """
         for _ in range(MOST_WANTED):
             phis, before = Phis(self._tree), len(self._paths)
@@ -171,10 +173,10 @@ class Exploration:
                 break
         if not phis.missing:
             return phis
-        raise NotJoined("the answers to tests do not tell where a tensor comes from")
+        raise NotJoined("the outcomes of tests do not determine where a tensor comes from")
 
     def _other_way(self, fork: Fork, path: int) -> dict[Fork, bool]:
-        """The decisions of a path, but for one."""
+        """The decisions of a path with one flipped."""
         decisions: dict[Fork, bool] = {}
         for other, _ in self._forks(self._tree.root, {}):
             answers = (self._tree.answer(other, number) for number in (path, *self._tree.lines))
@@ -182,7 +184,7 @@ class Exploration:
         return {**decisions, fork: not decisions[fork]}
 
     def _forks(self, block: Block, around: dict[Fork, bool]) -> Iterator[tuple[Fork, dict[Fork, bool]]]:
-        """Yield the forks, and how those around each are decided."""
+        """Yield the forks, with the decisions of the enclosing ones."""
         for item in block:
             if isinstance(item, Fork):
                 yield item, around
@@ -190,7 +192,7 @@ class Exploration:
                     yield from self._forks(arm, {**around, item: answer})
 
     def _adds(self, phis: Phis, decisions: dict[Fork, bool]) -> bool:
-        """Run a combination of decisions, unless it was run; return whether the result was unknown before."""
+        """Run a combination of decisions, unless it was run, and return whether its result is new."""
         answers = self._answers(decisions, self._tree.root)
         if any(path.answers == answers for path in self._paths):
             return False
@@ -202,11 +204,11 @@ class Exploration:
         ):
             path = self._run_with_answers(answers)
         if path.exception is not None or path.answers != answers or self._insert(path):
-            raise NotJoined("a combination of answers leads to other calls")
+            raise NotJoined("a combination of outcomes leads to other calls")
         return not self._is_as_known(phis, len(self._paths) - 1)
 
     def _answers(self, decisions: dict[Fork, bool], block: Block) -> tuple[bool, ...]:
-        """The answers of a path that decides the forks so."""
+        """The outcomes of a path with these decisions."""
         return tuple(self._yield_answers(decisions, block))
 
     def _yield_answers(self, decisions: dict[Fork, bool], block: Block) -> Iterator[bool]:
@@ -224,7 +226,7 @@ class Exploration:
         line = self._tree.lines[path]
         first = self._tree.lines[0]
         if not all(isinstance(one, Use) or alike(one, other) for one, other in zip(first.outputs, line.outputs, strict=False)):
-            raise NotJoined("a combination of answers returns another constant")
+            raise NotJoined("a combination of outcomes returns another constant")
         where = self._tree.where()
         for number, event in enumerate(line.events):
             values = phis.leaves.get(where[path, number], {})
@@ -243,6 +245,6 @@ class Exploration:
 
 
 def _shared_from_the_end(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many of their last lines two paths share."""
+    """The number of last lines that two paths have in common."""
     pairs = zip(reversed(one), reversed(other), strict=False)
     return next((number for number, pair in enumerate(pairs) if pair[0] != pair[1]), min(len(one), len(other)))

@@ -1,4 +1,4 @@
-"""What makes a call of the same operators something else at another size: memory, numbers, errors that are caught."""
+"""Check what may differ at other sizes although the operators are the same: shared memory, Python numbers and caught errors."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from .refusal import ConstantDependsOnSize, NoFallback, TraceUnsupported
 from .source_location import line_in
 from .tracer import Tracer
 
-GIVE_SIZES = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)  # which are known
+SIZE_READS = (torch.ops.aten.sym_size.int, torch.ops.aten.sym_numel.default)  # their numbers are known as expressions
 
 
 class AliasConsistency:
-    """Memory that results of several runs show, by the first result that showed it.
+    """Finds results that share memory in some runs but not in all.
 
     Args:
-        runs: how many there are.
+        runs: the number of runs.
     """
 
     def __init__(self, runs: int) -> None:
         self._first: list[dict[int, Ref]] = [{} for _ in range(runs)]
         self._of: dict[Ref, int] = {}
         self._unsure: set[int] = set()
-        self._before: list[tuple[int, OpEvent, Sequence[OpEvent]]] | None = []  # calls before the first that writes
+        self._before: list[tuple[int, OpEvent, Sequence[OpEvent]]] | None = []  # calls before the first write
 
     def note(self, number: int, row: OpEvent, others: Sequence[OpEvent]) -> None:
-        """Note which memory the results of the call of this number show in each run.
+        """Record the memory of each result of call `number` in all runs.
 
         Raises:
-            NoFallback: it writes into memory that other results show at some sizes only, as a reshape, which is a view or a copy.
+            NoFallback: If the call writes into memory that it shares with another tensor only at some sizes, as after a `reshape`.
         """
         if self._before is not None:
             if not _may_write(row):
@@ -47,19 +47,19 @@ class AliasConsistency:
         self._note_results(number, row, others)
 
     def _note_results(self, number: int, row: OpEvent, others: Sequence[OpEvent]) -> None:
-        for part, made in enumerate(zip(row.made, *(other.made for other in others), strict=True)):
-            if isinstance(made[0], TensorMeta):
-                self._note(Ref("row", number, part), made)
+        for part, results in enumerate(zip(row.made, *(other.made for other in others), strict=True)):
+            if isinstance(results[0], TensorMeta):
+                self._note(Ref("row", number, part), results)
 
-    def _note(self, ref: Ref, made: Sequence[TensorMeta]) -> None:
-        first = [known.setdefault(one.storage, ref) for known, one in zip(self._first, made, strict=True)]
-        self._of[ref] = made[0].storage
+    def _note(self, ref: Ref, results: Sequence[TensorMeta]) -> None:
+        first = [known.setdefault(one.storage, ref) for known, one in zip(self._first, results, strict=True)]
+        self._of[ref] = results[0].storage
         if any(other != first[0] for other in first):
             self._unsure.update(self._of[one] for one in first)
 
 
 def _find_written(row: OpEvent) -> Iterator[Ref]:
-    """The tensors that a call writes."""
+    """Yield the tensors that a call writes into."""
     if not _may_write(row):
         return
     args, kwargs = unflatten_arguments(row.leaves, row.spec)
@@ -74,20 +74,21 @@ def _may_write(row: OpEvent) -> bool:
 
 
 def check_no_number(row: OpEvent, result: Any) -> None:
-    """Refuse an operator that gives Python a number, of which nothing is known but what it is in each run.
+    """Refuse an operator that returns a Python number, because no expression is known for it.
 
     Raises:
-        TraceUnsupported: this one does.
+        TraceUnsupported: If the result is a number.
     """
-    if isinstance(result, (bool, int, float)) and row.op is not BRANCH and row.op not in GIVE_SIZES:
+    if isinstance(result, (bool, int, float)) and row.op is not BRANCH and row.op not in SIZE_READS:
         raise TraceUnsupported(f"{row.op} returns a Python number at {line_in(row.line)}, which is not supported")
 
 
 def check_end(tracer: Tracer, trace: Trace, others: Sequence[Trace], moves: bool) -> None:
-    """Refuse a run that ended well since the model caught an error of torch's, or that writes into other inputs at other sizes.
+    """Refuse runs that differ in the constants they read or the inputs they write, and runs in which the model catches an error of PyTorch.
 
     Raises:
-        NoFallback: sizes move, which decide both. ConstantDependsOnSize: they decide values that were taken for settled.
+        ConstantDependsOnSize: If values that were taken for constants depend on the sizes.
+        NoFallback: If the inputs written depend on the sizes, or if the model catches an error and a dimension is dynamic.
     """
     if any(other.answers != trace.answers for other in others):
         raise ConstantDependsOnSize("the values that the model reads from its weights depend on the sizes")

@@ -1,4 +1,4 @@
-"""What runs can be given: tensors whose axes move, and what is plainly no tensor and becomes a constant."""
+"""Check the arguments of a run: tensors with dynamic dimensions, and other values, which become constants."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from ..guards.dims import is_hint
 from .refusal import TraceUnsupported
 
 PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, slice, range, Enum, nn.Module)
-TAKEN = (torch.Tensor, Number, str, type(None), *PLAIN)  # in anything else may be tensors, which would become constants
+SUPPORTED = (torch.Tensor, Number, str, type(None), *PLAIN)  # other objects may contain tensors, which would become constants
 
 
 def check_arguments(leaves: Sequence[Any], numbers: Sequence[str], dynamic_shapes: Any) -> None:
-    """Refuse arguments that a run cannot have, or of which it would not show what moves.
+    """Refuse arguments that traced runs do not support.
 
     Args:
-        leaves: the arguments, taken apart.
-        numbers: those of them that are numbers, and asked to move.
+        leaves: the leaves of the arguments.
+        numbers: the names of those that are dynamic numbers.
 
     Raises:
-        TraceUnsupported: there is one.
+        TraceUnsupported: If an argument is not supported.
     """
     if numbers:
         raise TraceUnsupported(f"{', '.join(numbers)}: a dynamic number as an input is supported only by torch.export")
@@ -36,12 +36,12 @@ def check_arguments(leaves: Sequence[Any], numbers: Sequence[str], dynamic_shape
         raise TraceUnsupported("Dim.AUTO is supported only by torch.export, which decides what axes are dynamic")
     if odd := [leaf.layout for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.layout != torch.strided]:
         raise TraceUnsupported(f"an argument is a tensor of layout {odd[0]}; only strided tensors are supported")
-    if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_taken(leaf)]:
+    if unknown := [type(leaf).__qualname__ for leaf in leaves if not _is_supported(leaf)]:
         raise TraceUnsupported(f"an argument is a {unknown[0]}, which is not registered as a pytree")
 
 
-def _is_taken(leaf: Any) -> bool:
-    """Whether a leaf is a tensor, or plainly none."""
+def _is_supported(leaf: Any) -> bool:
+    """Whether a leaf is a tensor, or certainly contains none."""
     parts = [getattr(leaf, field.name) for field in fields(leaf)] if is_dataclass(leaf) and not isinstance(leaf, type) else []
-    settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, TAKEN) for part in parts)
-    return isinstance(leaf, TAKEN) or settings
+    settings = bool(parts) and not any(isinstance(part, torch.Tensor) or not isinstance(part, SUPPORTED) for part in parts)
+    return isinstance(leaf, SUPPORTED) or settings

@@ -1,4 +1,4 @@
-"""`associative_scan` as the scan that it is: from left to right, where torch halves the length as often as it is long."""
+"""Replace `associative_scan` by a sequential `scan`, because PyTorch's version halves the length recursively."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ CLOSE = {"rtol": 1e-3, "atol": 1e-5}
 
 
 def scan_left_to_right(operator: Function, leaves: Tensors, dim: int = 0, additional_inputs: Tensors = ()) -> list[torch.Tensor]:
-    """Return what `generic_associative_scan` returns, by one call of `scan` along the first axis.
+    """Return the result of `generic_associative_scan`, computed by one call of `scan` along the first axis.
 
     Raises:
-        TraceUnsupported: the function is not associative, so that the order of torch decides what comes out.
+        TraceUnsupported: If the function is not associative, so that the result depends on torch's order of evaluation.
     """
-    given = operator.keywords  # type: ignore[attr-defined]  # a partial of torch's, whose function it has mapped over rows
-    flat = partial(wrap_combine_fn_flat, **(given | {"combine_fn": getclosurevars(given["combine_fn"]).nonlocals["func"]}))
+    keywords = operator.keywords  # type: ignore[attr-defined]  # torch's partial, with the function vmapped
+    flat = partial(wrap_combine_fn_flat, **(keywords | {"combine_fn": getclosurevars(keywords["combine_fn"]).nonlocals["func"]}))
 
     def combine(*operands: torch.Tensor) -> list[torch.Tensor]:
         return pytree.tree_leaves(flat(*operands))
@@ -37,14 +37,14 @@ def scan_left_to_right(operator: Function, leaves: Tensors, dim: int = 0, additi
     _check_associative(operator, combine, leaves)
     count = len(leaves)
 
-    def turn(*operands: torch.Tensor) -> list[torch.Tensor]:
+    def step(*operands: torch.Tensor) -> list[torch.Tensor]:
         state, row, later = operands[:count], operands[count : 2 * count], operands[2 * count]
-        made = [torch.where(later, new, first) for new, first in zip(combine(*state, *row), row, strict=True)]
-        return [*made, *(value.clone() for value in made)]
+        outputs = [torch.where(later, new, first) for new, first in zip(combine(*state, *row), row, strict=True)]
+        return [*outputs, *(value.clone() for value in outputs)]
 
     later = torch.arange(leaves[0].shape[0], device=leaves[0].device) > 0
-    made = torch.ops.higher_order.scan(turn, [leaf[0].clone() for leaf in leaves], [*leaves, later], ())
-    return list(made[count:])
+    outputs = torch.ops.higher_order.scan(step, [leaf[0].clone() for leaf in leaves], [*leaves, later], ())
+    return list(outputs[count:])
 
 
 @register_patch(

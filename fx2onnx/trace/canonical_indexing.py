@@ -1,4 +1,4 @@
-"""Indexing and `contiguous()` as a model writes them, also where torch leaves a part out since it does nothing at the sizes of one run."""
+"""Record indexing and `contiguous()` as the model writes them, including the parts that torch skips at the sizes of one run."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ aten = torch.ops.aten
 END = 2**63 - 1
 MASKS = (torch.bool, torch.uint8)
 REPLACED = frozenset((torch.Tensor.contiguous, torch.Tensor.__getitem__, torch.Tensor.__setitem__))
-RECORD_CONTIGUOUS_AS_COPY = ContextVar("copies", default=False)  # whether `contiguous()` is noted as the copy that it makes of most tensors
+RECORD_CONTIGUOUS_AS_COPY = ContextVar("copies", default=False)  # whether `contiguous()` is recorded as a copy, as it mostly is
 
 
 @contextmanager
 def canonical_calls() -> Iterator[None]:
-    """Let runs note, while it lasts, a slice over a whole axis as a slice, what is set as it is given, and a contiguous copy as one.
+    """Record slices over a whole axis, assigned values and contiguous copies as the model writes them.
 
-    torch leaves out a slice from the first to the last element, which may be another part at another size; the first axes of one element
-    of what is set; and the copy of what is contiguous already.
+    torch skips a slice over the whole axis, although it may select a part at another size. It also drops leading axes of size 1 of an
+    assigned value, and does not copy a tensor that is already contiguous.
     """
     token = RECORD_CONTIGUOUS_AS_COPY.set(True)
     try:
@@ -35,7 +35,7 @@ def canonical_calls() -> Iterator[None]:
 
 
 def are_calls_canonical() -> bool:
-    """Return whether runs note calls so."""
+    """Return whether `canonical_calls` is active."""
     return RECORD_CONTIGUOUS_AS_COPY.get()
 
 
@@ -47,7 +47,7 @@ def are_calls_canonical() -> bool:
     reason="torch leaves out what does nothing at the sizes of one run",
 )
 class CanonicalIndexing(TorchFunctionMode):
-    """Takes the place of torch's own indexing, where it is by numbers, slices, None, `...` and tensors with axes."""
+    """Replaces torch's indexing by numbers, slices, None, `...` and tensors with axes."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
@@ -63,7 +63,7 @@ class CanonicalIndexing(TorchFunctionMode):
 
 
 def slices_that_may_be_left_out(x: torch.Tensor, index: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the axis and the end of each slice from the first element on that torch leaves out where the axis ends before."""
+    """Yield the axis and the end of each slice `[:end]` that torch skips when the axis is not longer than `end`."""
     if not isinstance(index, tuple) or (are_calls_canonical() and all(map(_is_plain, index))):
         return
     taken, axis = sum(_axes_taken(entry) for entry in index), 0
@@ -104,7 +104,7 @@ def _set_item(x: torch.Tensor, index: tuple[Any, ...], value: Any) -> None:
 
 
 def _apply_basic_index(x: torch.Tensor, index: tuple[Any, ...]) -> tuple[torch.Tensor, list[torch.Tensor | None]]:
-    """Return the view that numbers, slices and None make, and the tensors that index it, None for an axis without one."""
+    """Return the view selected by numbers, slices and None, and the index tensor of each axis (None for an axis without one)."""
     taken = sum(_axes_taken(entry) for entry in index)
     view, tensors = x, list[torch.Tensor | None]()
     for entry in index:
@@ -134,7 +134,7 @@ def _axes_taken(entry: Any) -> int:
 
 
 def _place(tensors: list[torch.Tensor | None]) -> int:
-    """The axis that the next entry stands for."""
+    """The axis that the next entry indexes."""
     return sum(1 if tensor is None else _axes_taken(tensor) for tensor in tensors)
 
 
@@ -145,7 +145,7 @@ def _axes_of_result(view: torch.Tensor, tensors: list[torch.Tensor | None]) -> i
 
 
 def _squeeze_leading(value: torch.Tensor, axes: int) -> torch.Tensor:
-    """What is set may have more axes than where it goes, all of one element."""
+    """Remove leading axes of size 1 that the target of an assignment does not have."""
     for _ in range(value.dim() - axes):
         value = value.squeeze(0)
     return value

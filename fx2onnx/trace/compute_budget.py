@@ -1,4 +1,4 @@
-"""How much the runs of a capture multiply: beyond a limit they go on without values, on sizes alone, and cost what calling takes."""
+"""Limit the multiplications of the runs of a capture. Beyond the limit, runs continue without values, on metadata alone."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .events import Spec, unflatten_arguments
 from .refusal import NeedsRealValues
 
 aten = torch.ops.aten
-MAX_FLOPS = 500_000_000  # products in all runs of a capture: some hundredths of a second of one core
-LARGE_INPUT = 1_000_000  # elements of an argument: a cache of a model that listens, of which every run makes another
-LARGE = 16_000_000  # elements of a result: a mask of 4,000 places by 4,000, which a run keeps with all others of its kind
+MAX_FLOPS = 500_000_000  # multiplications in all runs of a capture: some hundredths of a second on one core
+LARGE_INPUT = 1_000_000  # elements of an argument, such as the cache of a speech model, which each run creates again
+LARGE = 16_000_000  # elements of a result, such as a mask of 4,000 by 4,000 positions, which a run keeps until it ends
 BUDGET: ContextVar[ComputeBudget | None] = ContextVar("work", default=None)
 
 
 class Call(NamedTuple):
-    """A call of an operator on tensors some of which have no values, and what it gave."""
+    """A call of an operator on tensors, some without values, and its result."""
 
     func: Any
     leaves: list[Any]
@@ -33,10 +33,10 @@ class Call(NamedTuple):
 
 
 class ComputeBudget:
-    """What runs may multiply; or runs in which a layer that multiplies gives tensors without values, and so does what takes one.
+    """The multiplications left to the runs of a capture, or a mode in which layers that multiply return tensors without values.
 
     Args:
-        left: how many numbers may still be multiplied, where runs have values.
+        left: how many multiplications are left; None for runs without values.
     """
 
     def __init__(self, left: int | None) -> None:
@@ -54,10 +54,10 @@ class ComputeBudget:
         return self._left is not None
 
     def done(self, products: int) -> None:
-        """Count what is about to be multiplied.
+        """Subtract the multiplications of the next call.
 
         Raises:
-            NeedsRealValues: nothing may be, any more.
+            NeedsRealValues: If the budget is exhausted.
         """
         if self._left is not None:
             self._left -= products
@@ -65,16 +65,16 @@ class ComputeBudget:
                 raise NeedsRealValues(f"the runs need more than {MAX_FLOPS:,} multiplications")
 
     def check_inputs(self, elements: Iterable[int]) -> None:
-        """Refuse to go on with values where the arguments of a run are large together. Raises NeedsRealValues."""
+        """Raise NeedsRealValues if the arguments of a run are too large together."""
         if sum(elements) > LARGE:
             raise NeedsRealValues(f"the arguments of a run have more than {LARGE:,} elements")
 
     def leaves_out_input(self, tensor: torch.Tensor, elements: int) -> bool:
-        """Return whether a run without values leaves out those of an argument."""
+        """Return whether a run without values drops those of this argument."""
         return not self.has_values and elements > LARGE_INPUT and tensor.is_floating_point() and tensor.layout is torch.strided
 
     def will_be_large(self, func: Any, leaves: Sequence[Any]) -> bool:
-        """Return whether what a call gives, element by element, is too large to be made."""
+        """Return whether the result of an elementwise call would be too large."""
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         if not tensors or not (torch.Tag.pointwise in func.tags or func in BY_ELEMENT):
             return False
@@ -82,40 +82,40 @@ class ComputeBudget:
         return prod(map(max, axes)) > LARGE
 
     def is_large(self, func: Any, result: Any) -> bool:
-        """Return whether what a call gave is too large to be kept; what may be a view of another tensor never is."""
+        """Return whether the result of a call is too large to keep. A possible view of another tensor never is."""
         if isinstance(result, torch.Tensor):
             return result.numel() > LARGE and func._schema.returns[0].alias_info is None
         return isinstance(result, (tuple, list)) and any(self.is_large(func, part) for part in result)
 
     def refuse_large(self) -> NoReturn:
-        """Refuse to go on with values. Raises NeedsRealValues."""
+        """Raise NeedsRealValues because a run creates a large tensor."""
         raise NeedsRealValues(f"a run creates a tensor of more than {LARGE:,} elements")
 
     def leaves_out(self, func: Any, leaves: list[Any]) -> bool:
-        """Return whether a run without values leaves those out that a call of an operator gives."""
+        """Return whether the results of this call have no values in a run without values."""
         return func in PRODUCTS or any(isinstance(leaf, FakeTensor) for leaf in leaves) or self.will_be_large(func, leaves)
 
     def copy_of(self, tensor: torch.Tensor) -> FakeTensor:
-        """Return a tensor without values, as large as this one and laid out as it is, in memory of its own."""
+        """Return a tensor without values, with the size and layout of this one and separate memory."""
         known = self._copies.get(id(tensor))
         if known is None:
             known = self._copies[id(tensor)] = tensor, self._empty(tensor)
         return known[1]
 
     def like(self, result: Any) -> Any:
-        """Return a number as it is, and of a tensor one without values."""
+        """Return a tensor without values that has the layout of a tensor; return a number unchanged."""
         return self._empty(result) if isinstance(result, torch.Tensor) else result
 
     def empty(self, like: torch.Tensor, shape: Sequence[int]) -> FakeTensor:
-        """Return a tensor of this shape without values, its axes laid out in the order of another's."""
+        """Return a tensor of this shape without values, with its axes in memory in the order of `like`."""
         strides = like.stride()
         order = sorted(range(like.dim()), key=lambda axis: (-strides[axis], axis))
-        made = torch.empty_permuted(shape, order, dtype=like.dtype, device="meta")
-        return FakeTensor(self._mode, made, like.device)
+        meta = torch.empty_permuted(shape, order, dtype=like.dtype, device="meta")
+        return FakeTensor(self._mode, meta, like.device)
 
     @contextmanager
     def building(self) -> Iterator[None]:
-        """Let containers of arguments, as caches are, put tensors with values beside those without while they are made."""
+        """Let containers of arguments, such as caches, mix tensors with and without values while they are created."""
         self._mode.allow_non_fake_inputs = True
         try:
             yield
@@ -124,7 +124,7 @@ class ComputeBudget:
 
     @contextmanager
     def noting(self) -> Iterator[list[Call]]:
-        """Note, while it lasts, the calls on tensors without values."""
+        """Record the calls on tensors without values."""
         calls: list[Call] = []
         self._calls = calls
         try:
@@ -133,17 +133,17 @@ class ComputeBudget:
             self._calls = None
 
     def record_call(self, func: Any, leaves: list[Any], spec: Spec, result: Any) -> Any:
-        """Note a call with the arguments that were given, and return its result."""
+        """Record a call with its original arguments, and return its result."""
         if self._calls is not None:
             self._calls.append(Call(func, leaves, spec, result))
         return result
 
     def _empty(self, like: torch.Tensor) -> FakeTensor:
-        made = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)
-        return FakeTensor(self._mode, made, like.device)
+        meta = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)
+        return FakeTensor(self._mode, meta, like.device)
 
     def call_fake(self, func: Any, leaves: list[Any], spec: Spec) -> Any:
-        """Make a call of an operator on tensors without values."""
+        """Call an operator on tensors without values."""
         args, kwargs = unflatten_arguments(leaves, spec)
         with self._mode:
             return aten.clone.default(args[0]) if _is_laid_out_as_taken(func, args, kwargs) else func(*args, **kwargs)
@@ -151,7 +151,7 @@ class ComputeBudget:
 
 @contextmanager
 def runs_of(left: int | None) -> Iterator[None]:
-    """Let the runs of a capture multiply, while it lasts, so many numbers in all, or run without values."""
+    """Limit the multiplications of the runs of a capture; None makes them run without values."""
     token = BUDGET.set(ComputeBudget(left))
     try:
         yield
@@ -160,7 +160,7 @@ def runs_of(left: int | None) -> Iterator[None]:
 
 
 def flops_of(func: Any, args: tuple[Any, ...]) -> int:
-    """Return about how many products a call of a linear layer, a convolution, or of attention will take; 0 of any other."""
+    """Return the approximate multiplications of a linear layer, convolution or attention; 0 for other operators."""
     counted = PRODUCTS.get(func)
     return counted(*args) if counted is not None else 0
 
@@ -178,7 +178,7 @@ def _count_addmm_flops(_: torch.Tensor, a: torch.Tensor, b: torch.Tensor, *__: A
 
 
 def _count_convolution_flops(x: torch.Tensor, weight: torch.Tensor, bias: Any = None, stride: Any = 1, *_: Any) -> int:
-    """Each weight once for every window, of which there are about as many as places in a channel, by the strides."""
+    """Each weight counts once per window, and there are about as many windows as positions divided by the strides."""
     axes = weight.dim() - 2
     strides = [stride] * axes if isinstance(stride, int) else [*stride] * (axes // len(stride))
     windows = prod(x.shape[-axes:]) // prod(strides) * (x.shape[0] if x.dim() == weight.dim() else 1)
@@ -190,7 +190,7 @@ def _count_attention_flops(query: torch.Tensor, key: torch.Tensor, *_: Any) -> i
 
 
 def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a result is known to look as what is taken does, which torch takes a millisecond to say of a batch norm."""
+    """Whether a result certainly has the metadata of the argument. FakeTensor needs a millisecond for a batch norm."""
     if func not in LAID_OUT_AS_TAKEN or kwargs or not args[0].is_contiguous() or not args[0].is_floating_point():
         return False
     return func is not aten.batch_norm.default or not args[5]
@@ -198,7 +198,7 @@ def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str,
 
 BY_ELEMENT = (
     *(aten.__and__.Tensor, aten.__or__.Tensor, aten.masked_fill.Tensor, aten.where.ScalarOther, aten.where.ScalarSelf),
-)  # torch does not say so of these
+)  # torch does not tag these as pointwise
 LAID_OUT_AS_TAKEN = (aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default)
 PRODUCTS: Mapping[Any, Callable[..., int]] = {
     aten.linear.default: _count_linear_flops,

@@ -1,4 +1,4 @@
-"""What follows in a run from weights, buffers and constants alone: a file has those as they are, so a test of it has one answer."""
+"""Track the tensors that depend only on weights, buffers and constants. A test of their values has one outcome in every call."""
 
 from __future__ import annotations
 
@@ -17,44 +17,44 @@ GIVEN = ("state", "constant")
 
 
 class Origins(Protocol):
-    """Who knows where tensors come from."""
+    """What the analysis needs of the tracer: where tensors come from."""
 
     @property
     def formulas(self) -> Mapping[int, Any]:
-        """The numbers, by the constants that are made of sizes."""
+        """The expressions of sizes that constants are made of, by the number of the constant."""
 
     def ref(self, tensor: torch.Tensor) -> Ref:
         """Return where a tensor comes from."""
 
 
 class ConstantAnalysis:
-    """Tells tensors that are the same in every call of the model, and whether a size that moves had a part in them.
+    """Finds tensors that are the same in every call of the model, and whether a dynamic size influences them.
 
-    A run at plain numbers takes what was made of sizes for settled, too; the one that has symbols for sizes finds out.
+    A run at concrete sizes also treats what is computed from sizes as constant. The symbolic run detects it.
 
     Attributes:
-        answers: each value that was asked for, and how many calls had been noted then.
+        answers: each constant value that was read, and the number of calls recorded before.
     """
 
     def __init__(self) -> None:
         self.answers: list[tuple[int, str]] = []
-        self._of_sizes: dict[Ref, bool] = {}  # of tensors that are settled: whether sizes had a part in them
-        self._written: dict[int, bool | None] = {}  # the same of what was written into memory; None where that is not settled
+        self._of_sizes: dict[Ref, bool] = {}  # of constant tensors: whether they depend on sizes
+        self._written: dict[int, bool | None] = {}  # the same for writes into a storage; None if the result is not constant
 
     def answer(self, place: int, value: Any) -> Any:
-        """Keep the answer to a question that was asked behind so many calls, and return it."""
+        """Record a constant value that is read after `place` calls, and return it."""
         self.answers.append((place, repr(value)))
         return value
 
     def depends_on_sizes(self, tensor: torch.Tensor, ref: Ref) -> bool | None:
-        """Return whether sizes had a part in a tensor that is settled; None of one that is not."""
+        """Return whether a constant tensor depends on sizes; None for a tensor that is not constant."""
         if isinstance(tensor, FakeTensor) or not (ref.kind in GIVEN or ref in self._of_sizes):
             return None
         written = self._written.get(storage(tensor), False)
         return None if written is None else written or self._of_sizes.get(ref, False)
 
     def came_of(self, func: torch._ops.OpOverload, leaves: Sequence[Any], origins: Origins) -> bool | None:
-        """Return whether sizes have a part in what a call makes of these arguments; None where that is not settled."""
+        """Return whether the result of this call depends on sizes; None if it is not constant."""
         if effects.is_random(func):
             return None
         found = False
@@ -71,11 +71,11 @@ class ConstantAnalysis:
         return found
 
     def made(self, ref: Ref, result: Any, came_of: bool | None) -> None:
-        """Note what a call made of arguments of which `came_of` was said."""
+        """Record the constness of a result, as `came_of` returned it."""
         if came_of is not None and isinstance(result, torch.Tensor):
             self._of_sizes[ref] = came_of
 
     def written(self, tensor: torch.Tensor, came_of: bool | None) -> None:
-        """Note that a call of which `came_of` is said writes into a tensor."""
+        """Record that a call with this constness writes into a tensor."""
         before = self._written.get(storage(tensor), False)
         self._written[storage(tensor)] = None if before is None or came_of is None else before or came_of

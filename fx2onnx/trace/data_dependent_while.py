@@ -1,4 +1,4 @@
-"""Python's `while` with the test of a value, found by the place that asks."""
+"""Detect a Python `while` whose condition is a value, by the source location of the test."""
 
 from __future__ import annotations
 
@@ -15,57 +15,57 @@ from .plan import Plan
 from .refusal import Restart
 from .source_location import CodeLocation, line_of, place_of
 
-TESTS_ONCE = (ast.Call, ast.Name, ast.Attribute, ast.BinOp, ast.Subscript)  # expressions that ask for one truth value
+TESTS_ONCE = (ast.Call, ast.Name, ast.Attribute, ast.BinOp, ast.Subscript)  # expressions that are tested once
 LEFT = (ast.Break, ast.Continue, ast.Return, ast.Raise, ast.Try, ast.Yield, ast.YieldFrom, ast.Await, ast.Assert)
 
 
 class Whiles:
-    """Finds loops that tests of values end, by the places that ask a second time.
+    """Finds loops that end by a test of a value: their locations test a second time.
 
     Args:
-        places: of those that are known.
+        places: the locations of known loops.
     """
 
     def __init__(self, places: frozenset[CodeLocation] = frozenset()) -> None:
         self._places = places
-        self._asked: set[CodeLocation] = set()
+        self._visited: set[CodeLocation] = set()
 
     def look(self, tracer: Any, tensor: torch.Tensor, ref: Ref, frame: FrameType | None) -> None:
-        """Note a test.
+        """Record a test.
 
         Raises:
-            Restart: it is asked a second time by a `while`.
+            Restart: If a `while` tests a value for the second time.
         """
         place = place_of(frame) if frame is not None else None
         if place is None or place in self._places:
             return
         is_fixed = tracer.loops is None and tracer.constness.depends_on_sizes(tensor, ref) is not None
-        if place in self._asked and is_while(place) and not is_fixed:
+        if place in self._visited and is_while(place) and not is_fixed:
             raise tracer.refuse(error_of_while(place, frame))
-        self._asked.add(place)
+        self._visited.add(place)
 
 
 def error_of_while(place: CodeLocation, frame: FrameType | None) -> Restart:
-    """Return the error that restarts a run which has found a `while` that a value ends."""
+    """Return the error that restarts a run at a `while` that tests a value."""
     return Restart(f"a `while` has a condition on a value at {line_of(frame)}", partial(Plan.roll_while, place=place))
 
 
 @cache
 def is_while(place: CodeLocation) -> bool:
-    """Return whether this is the whole test of a `while` that nothing else ends."""
+    """Return whether this location is the whole condition of a `while`, which ends in no other way."""
     code, position = place
     return any(position in _spans(loop) and _is_plain(loop) for loop in _loops(code.co_filename))
 
 
 @cache
 def ends_it(place: CodeLocation) -> bool:
-    """Return the answer that ends a `while` which is at this place: yes where it goes on while something is not."""
+    """Return the outcome that ends the `while` at this location: True if its condition is negated."""
     code, position = place
     return any(position in _spans(loop) and _is_negated(loop.test) for loop in _loops(code.co_filename))
 
 
 def _spans(loop: ast.While) -> list[tuple[Any, ...]]:
-    """What Python may say of where the test of a loop is."""
+    """The positions that Python may report for the condition of a loop."""
     return [_span(loop), _span(loop.test), _span(_strip_not(loop.test))]
 
 
@@ -81,7 +81,7 @@ def _strip_not(test: ast.expr) -> ast.expr:
 def _loops(path: str) -> list[ast.While]:
     try:
         tree = ast.parse("".join(linecache.getlines(path)))
-    except SyntaxError:  # a cell of a notebook with commands of its own
+    except SyntaxError:  # a notebook cell with magic commands
         return []
     return [node for node in ast.walk(tree) if isinstance(node, ast.While)]
 

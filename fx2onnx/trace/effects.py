@@ -1,4 +1,4 @@
-"""What a call of an operator reads into Python, decides by values, and changes."""
+"""Classify operators: those that read values, those with data-dependent sizes, and those that mutate tensors."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from .events import plain
 aten = torch.ops.aten
 VALUES_READ = {aten._local_scalar_dense.default, aten.item.default, aten.is_nonzero.default, aten.equal.default}
 INDEXING = {aten.index.Tensor, aten._unsafe_index.Tensor}
-COUNTING = {  # whose results are as long as values say, of which torch has no tag
+COUNTING = {  # data-dependent output sizes, without a tag in torch
     aten.where.default,
     aten.nonzero_numpy.default,
     aten.repeat_interleave.self_Tensor,
     aten.tensor_split.tensor_indices_or_sections,
     aten._pack_padded_sequence.default,
 }
-RAGGED = {aten._pack_padded_sequence.default}  # of which nothing is known but what it holds
-UNCHECKED = {aten.lu_unpack.default}  # their kernels write beyond their memory where sizes do not belong together, as at another size
-GIVES_WHAT_IT_TAKES = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
-TRAINING = 5  # the place of `training` among the arguments of a batch norm, `use_input_stats` of an instance norm
+RAGGED = {aten._pack_padded_sequence.default}  # their results have no fixed layout
+UNCHECKED = {aten.lu_unpack.default}  # their kernels write out of bounds if the sizes do not match, as may happen at another size
+DROPOUTS = {aten.dropout.default, aten.feature_dropout.default, aten.alpha_dropout.default, aten.feature_alpha_dropout.default}
+TRAINING = 5  # the position of `training` in the arguments of batch norm, and of `use_input_stats` in those of instance norm
 RESIZING = (
     *(f"{kind}{axes}d" for kind in ("upsample_nearest", "_upsample_nearest_exact") for axes in (1, 2, 3)),
     *("upsample_linear1d", "upsample_bilinear2d", "upsample_trilinear3d", "upsample_bicubic2d"),
@@ -34,7 +34,7 @@ RESIZING = (
 
 @cache
 def is_harmless(func: torch._ops.OpOverload) -> bool:
-    """Return whether no call of an operator reads values into Python, gives a size that they decide, or changes anything."""
+    """Return whether an operator reads no values into Python, has no data-dependent sizes, and mutates nothing."""
     tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
     if func in COUNTING or func in UNCHECKED:
         return False
@@ -43,13 +43,13 @@ def is_harmless(func: torch._ops.OpOverload) -> bool:
 
 @cache
 def is_inplace_view(func: torch._ops.OpOverload) -> bool:
-    """Return whether a call changes the sizes or the place of a tensor, not what it holds."""
+    """Return whether a call changes the shape or strides of a tensor in place, but not its values."""
     return torch.Tag.inplace_view in func.tags and func is not aten.detach_.default
 
 
 @cache
 def view_instead_of(func: torch._ops.OpOverload) -> torch._ops.OpOverload | None:
-    """Return the operator that makes the view which a call of this one makes of a tensor itself: `t` for `t_`; None for most."""
+    """Return the out-of-place view for an in-place one, such as `t` for `t_`; None for other operators."""
     if not is_inplace_view(func):
         return None
     plain = getattr(aten, func._opname.removesuffix("_"), None)
@@ -64,34 +64,34 @@ def is_random(func: torch._ops.OpOverload) -> bool:
 
 
 def replace_lift_fresh(func: Any) -> Any:
-    """Return the operator for a call of this one: what `torch.tensor` makes is a copy of a constant, which the model may change."""
+    """Return the operator to record: `torch.tensor` returns a copy of a constant, which the model may write into."""
     return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
 
 
 def is_identity(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
-    """Return whether a call gives back the tensor that it takes, as a dropout does outside of training: a copy in torch's own tracing."""
-    return func in GIVES_WHAT_IT_TAKES and len(args) == 3 and (not args[2] or args[1] == 0)
+    """Return whether a call returns its argument, as a dropout does in evaluation mode, where torch's tracing makes a copy."""
+    return func in DROPOUTS and len(args) == 3 and (not args[2] or args[1] == 0)
 
 
 def has_dynamic_output_shape(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Return whether values decide how large what this call returns is."""
+    """Return whether the output size of this call depends on values."""
     if torch.Tag.dynamic_output_shape in func.tags:
         return not _is_plain_index(func, args) and not _has_classes(func, args)
     return func in COUNTING and kwargs.get("output_size") is None
 
 
 def _is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
-    """Whether a call indexes by positions, not by masks, whose results are as long as they have true elements."""
+    """Whether a call indexes by positions, not by masks, whose results have one element per true element."""
     return func in INDEXING and not any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
 
 
 def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
-    """Whether a call of `one_hot` is told how many classes there are, instead of counting them."""
+    """Whether a call of `one_hot` receives the number of classes instead of computing it."""
     return func is aten.one_hot.default and len(args) > 1 and plain(args[1]) > 0
 
 
 def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
-    """Yield the tensors that a call changes."""
+    """Yield the tensors that a call writes into."""
     if func in HIDDEN_WRITES and args[TRAINING]:
         yield from (args[i] for i in HIDDEN_WRITES[func] if args[i] is not None)
     if not func._schema.is_mutable or torch.Tag.inplace_view in func.tags:
@@ -103,5 +103,5 @@ def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[
 
 
 def sizes_written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[torch.Size, ...]:
-    """Return the sizes of the tensors that a call writes; those of an `out` that torch resizes are others afterwards."""
+    """Return the sizes of the tensors that a call writes into, because torch resizes an `out` argument."""
     return () if is_harmless(func) or is_inplace_view(func) else tuple(tensor.shape for tensor in written(func, args, kwargs))

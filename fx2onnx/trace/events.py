@@ -1,4 +1,4 @@
-"""What is noted of a run: its calls, where their tensors come from, and what the module returned."""
+"""The recorded trace of a run: its calls, where their tensors come from, and the results of the module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..match import Event, Value, common_prefix, same_constant
 from .scopes import Scope
 
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]  # positional arguments, and keywords
-Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: so many in a row, or as pytree says it
+Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: the number of positional ones, or a TreeSpec
 
 
 class Ref(NamedTuple):
@@ -24,11 +24,11 @@ class Ref(NamedTuple):
     kind: str
     key: int | str
     part: int = 0
-    turns: tuple[tuple[Any, int], ...] = ()  # of loops, in which it was made, where those are told apart
+    turns: tuple[tuple[Any, int], ...] = ()  # the iterations of loops that created it, where they are distinguished
 
 
 class TensorMeta(NamedTuple):
-    """What a call returned in one place: a tensor's sizes and dtype, and which memory it shows."""
+    """The metadata of one tensor that a call returned."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype
@@ -38,7 +38,7 @@ class TensorMeta(NamedTuple):
 
 @dataclass
 class OpEvent:
-    """One call of an operator: the leaves of its arguments, tensors as a `Ref`, and what it returned."""
+    """One call of an operator: the leaves of its arguments, with tensors as `Ref`, and its results."""
 
     op: torch._ops.OpOverload
     leaves: list[Any]
@@ -47,67 +47,67 @@ class OpEvent:
     many: bool
     line: str = ""
     scope: Scope = field(default_factory=dict)
-    sizes: list[Any] | None = None  # of what it returned, where they are known already
-    turns: Mapping[int, int] = field(default_factory=dict)  # the number of the turn, of each loop around it
-    later: list[tuple[Mapping[int, int], list[Any]]] = field(default_factory=list)  # those of further turns, and their leaves
-    by_values: bool = False  # whether values decide how large what it returned is, or which number
+    sizes: list[Any] | None = None  # of the results, where they are already known
+    turns: Mapping[int, int] = field(default_factory=dict)  # the iteration number of each enclosing loop
+    later: list[tuple[Mapping[int, int], list[Any]]] = field(default_factory=list)  # the further iterations, with their leaves
+    by_values: bool = False  # whether values decide the size or the number that it returned
 
     @property
     def kind(self) -> Any:
-        """What is the same at all sizes: the operator, how its arguments are nested, and how much it returns."""
+        """What is the same at all sizes: the operator, the nesting of its arguments, and the number of results."""
         return self.op, self.spec, len(self.made), self.many
 
 
 @dataclass
 class Trace:
-    """All calls of one run, and what the module returned: its leaves, tensors as a `Ref`; or the error that it raised of its own will."""
+    """All calls of one run, and the leaves of its result (tensors as `Ref`), or the exception that the model raised deliberately."""
 
     rows: list[OpEvent]
     returned: list[Any]
     spec: pytree.TreeSpec | None
     constants: list[torch.Tensor]
     exception: Exception | None = None
-    name: str = ""  # of its graph, where an operator takes it as a function
+    name: str = ""  # of its graph, if an operator takes it as a function
     changed: frozenset[int] = frozenset()  # the inputs that it writes into
     loops: Sequence[Any] = ()
-    values: int = 0  # the number of those that it was given
-    answers: Sequence[tuple[int, str]] = ()  # values that it asked for and a file has as they are
+    values: int = 0  # the number of the values that it ran with
+    answers: Sequence[tuple[int, str]] = ()  # the constant values that it read
 
 
 def flatten_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Spec]:
-    """Return the leaves of the arguments of an operator, and how they are nested, most of them not at all."""
+    """Return the leaves of the arguments of an operator, and their nesting."""
     if kwargs or any(isinstance(leaf, (list, tuple)) for leaf in args):
         return pytree.tree_flatten((args, kwargs))
     return list(args), len(args)
 
 
 def unflatten_arguments(leaves: list[Any], spec: Spec) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments that these are the leaves of."""
+    """Return the arguments that have these leaves."""
     return (tuple(leaves), {}) if isinstance(spec, int) else pytree.tree_unflatten(leaves, spec)
 
 
 def plain(leaf: Any) -> Any:
-    """Return a size as the number that it is in this run."""
+    """Return the concrete value of a symbolic number in this run."""
     return leaf.node.hint if isinstance(leaf, (torch.SymInt, torch.SymFloat, torch.SymBool)) else leaf
 
 
 def layout_of(tensor: torch.Tensor) -> tuple[Any, ...]:
-    """Return what tells two views apart: their memory, where they begin, their shape and strides, and their dtype."""
+    """Return what distinguishes two views: memory, offset, shape, strides and dtype."""
     return storage(tensor), tensor.storage_offset(), tuple(tensor.shape), tensor.stride(), tensor.dtype
 
 
 def equal(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Return whether two tensors are the same, where NaN is NaN."""
+    """Return whether two tensors are equal, where NaN equals NaN."""
     return a.shape == b.shape and a.dtype == b.dtype and torch.allclose(a, b, rtol=0, atol=0, equal_nan=True)
 
 
 def alike(a: Any, b: Any) -> bool:
-    """Return whether two arguments of calls say the same: 1 is not 1.0, and NaN is NaN."""
+    """Return whether two arguments are the same constant: 1 differs from 1.0, and NaN equals NaN."""
     return same_constant(a, b)
 
 
 def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Return parameters and buffers by name, each tensor once; sparse ones are none of a file's."""
+    """Return parameters and buffers by name, each tensor once, without sparse ones."""
     found: dict[int, tuple[str, torch.Tensor]] = {}
     for name, tensor in (*model.named_parameters(), *model.named_buffers()):
         if tensor.layout == torch.strided:
@@ -116,13 +116,13 @@ def state_of(model: nn.Module) -> dict[str, torch.Tensor]:
 
 
 def first_difference(one: Trace, other: Trace) -> int | None:
-    """Return the number of the first call that two runs do not share; None when they share all."""
+    """Return the number of the first call in which two runs differ, or None."""
     shared = common_prefix([row.kind for row in one.rows], [row.kind for row in other.rows])
     return None if shared == len(one.rows) == len(other.rows) else shared
 
 
 def events_of(trace: Trace, path: tuple[str, ...] = ()) -> list[Event]:
-    """Return the calls of a run, and what it returned, as events; the functions that a call takes stand before it, under its number."""
+    """Return the calls of a run and its results as events. Functions passed to a call precede it, under its number."""
     found = [Event("inputs", (), tuple((*path, ref) for ref in _operands(trace)))] if path else []
     for number, row in enumerate(trace.rows):
         for place, leaf in enumerate(row.leaves):

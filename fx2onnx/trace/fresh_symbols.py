@@ -1,4 +1,4 @@
-"""Sizes and numbers that values decide: a fresh symbol each, u0, u1, ..., which has a number of its own in each run."""
+"""Data-dependent sizes and numbers: each has a fresh symbol, u0, u1, ..., and its own value in each run."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from ..guards.decisions import MOST, Range
 from .events import OpEvent, TensorMeta, Trace
 from .path_decisions import BRANCH
 
-BINDINGS = "unbacked_bindings"  # in the `meta` of a node, as torch.export has it: the symbols that it gives, and where
+BINDINGS = "unbacked_bindings"  # in the `meta` of a node, as in torch.export: the symbols that it defines, and where
 
 
 class Origin(NamedTuple):
-    """Where a symbol comes from: the answers to tests of values before, the number of the call, its operator, a result and an axis."""
+    """Where a symbol is defined: the outcomes of earlier tests of values, the call, its operator, and the result and axis."""
 
     answers: tuple[bool, ...]
     call: int
     op: Any
     part: int = 0
-    axis: int | None = None  # None of a number that is read from a tensor
+    axis: int | None = None  # None for a number that is read from a tensor
 
 
 @dataclass
 class FreshSymbols:
-    """The symbols of all runs of a model: what comes from one place has one symbol in every capture of it.
+    """The data-dependent symbols of all runs of a model. The same origin has the same symbol in every capture.
 
-    To torch a symbol whose name begins with a u has no number, so the names begin with an underscore where torch sees them.
+    torch treats symbols whose names begin with u as unbacked, so their names begin with an underscore where torch sees them.
 
     Attributes:
-        origins: where each comes from.
-        lines: of the model's code that makes it.
-        places: of each symbol, the results and the axes that have it.
+        origins: where each symbol is defined.
+        lines: the line of the model that defines it.
+        places: the results and axes that have each symbol.
     """
 
     origins: dict[sympy.Symbol, Origin] = field(default_factory=dict)
@@ -45,7 +45,7 @@ class FreshSymbols:
     _symbols: dict[Origin, sympy.Symbol] = field(default_factory=dict)
 
     def of(self, origin: Origin, line: str) -> sympy.Symbol:
-        """Return the symbol that comes from here: a size is never negative, a number may be."""
+        """Return the symbol of this origin. A size is never negative, but a number may be."""
         if origin not in self._symbols:
             is_size = True if origin.axis is not None else None
             symbol = self._symbols[origin] = sympy.Symbol(f"_u{len(self._symbols)}", integer=True, nonnegative=is_size)
@@ -55,26 +55,26 @@ class FreshSymbols:
 
     @property
     def names(self) -> dict[sympy.Symbol, str]:
-        """What the symbols are called."""
+        """The displayed names of the symbols."""
         return {symbol: str(symbol).removeprefix("_") for symbol in self.origins}
 
     def range_of(self, symbol: sympy.Symbol) -> Range:
-        """Return the numbers that a symbol may be."""
+        """Return the range of a symbol."""
         return (0 if symbol.is_nonnegative else -MOST), MOST
 
-    def among(self, told: Any) -> set[sympy.Symbol]:
-        """Return the symbols of an expression that values decide."""
-        return {symbol for symbol in told.free_symbols if symbol in self.origins} if isinstance(told, sympy.Basic) else set()
+    def among(self, expression: Any) -> set[sympy.Symbol]:
+        """Return the data-dependent symbols of an expression."""
+        return {symbol for symbol in expression.free_symbols if symbol in self.origins} if isinstance(expression, sympy.Basic) else set()
 
     def satisfies(self, test: sympy.Basic, found: Trace, setting: Mapping[sympy.Symbol, int]) -> bool:
-        """Return whether a test holds in a run; one of a symbol of other answers says nothing of it."""
+        """Return whether a test holds in a run. It counts as true if the run did not reach one of its symbols."""
         numbers = {symbol: self._number_in(found, self.origins[symbol]) for symbol in self.among(test)}
         if any(number is None for number in numbers.values()):
             return True
         return bool(test.subs({**setting, **numbers}) == sympy.true)
 
     def numbers_in(self, found: Trace) -> dict[sympy.Symbol, int]:
-        """Return the number that each symbol has in a run in which it has one."""
+        """Return the values of the symbols that a run defines."""
         numbers = ((symbol, self._number_in(found, origin)) for symbol, origin in self.origins.items())
         return {symbol: number for symbol, number in numbers if number is not None}
 
@@ -82,25 +82,25 @@ class FreshSymbols:
         rows = found.rows
         if origin.call >= len(rows) or rows[origin.call].op is not origin.op or answers_before(rows, origin.call) != origin.answers:
             return None
-        made = rows[origin.call].made[origin.part]
+        result = rows[origin.call].made[origin.part]
         if origin.axis is None:
-            return made if isinstance(made, int) else None
-        return made.shape[origin.axis] if isinstance(made, TensorMeta) and origin.axis < len(made.shape) else None
+            return result if isinstance(result, int) else None
+        return result.shape[origin.axis] if isinstance(result, TensorMeta) and origin.axis < len(result.shape) else None
 
 
 @dataclass(frozen=True)
 class Pretended:
-    """Numbers that a run has for symbols whatever its values say: results are cut or repeated to these sizes.
+    """Values that a run uses for symbols, whatever it computes: results are cut or repeated to these sizes.
 
     Args:
-        numbers: of the symbols.
+        numbers: the values of the symbols.
     """
 
     fresh: FreshSymbols
     numbers: Mapping[sympy.Symbol, int]
 
     def __call__(self, rows: Sequence[OpEvent], op: Any, found: Any) -> Any:
-        """Return what a call is taken to give that comes after some others."""
+        """Return the result of a call that follows these rows, with the pretended sizes."""
         before = answers_before(rows, len(rows))
         for symbol, number in self.numbers.items():
             origin = self.fresh.origins[symbol]
@@ -119,7 +119,7 @@ class Pretended:
 
 
 def _resize_axis(tensor: torch.Tensor, axis: int, length: int) -> torch.Tensor:
-    """Return a tensor with so many entries along an axis: those that there are, again and again, or zeros where there are none."""
+    """Return a tensor with this length along an axis: its entries are repeated or cut, or zeros if it has none."""
     with _disable_current_modes():
         if not tensor.shape[axis]:
             return tensor.new_zeros([length if at == axis else size for at, size in enumerate(tensor.shape)])
@@ -127,10 +127,10 @@ def _resize_axis(tensor: torch.Tensor, axis: int, length: int) -> torch.Tensor:
 
 
 def answers_before(rows: Sequence[OpEvent], number: int) -> tuple[bool, ...]:
-    """Return the answers to the tests of values before a call."""
+    """Return the outcomes of the tests of values before a call."""
     return tuple(bool(row.made[0]) for row in rows[:number] if row.op is BRANCH)
 
 
 def decided_by_values(rows: Sequence[OpEvent]) -> Iterator[OpEvent]:
-    """Yield the calls whose results are as long as values say."""
+    """Yield the calls whose results have data-dependent sizes."""
     return (row for row in rows if row.by_values)

@@ -1,4 +1,4 @@
-"""Random numbers from a generator that the model is given or makes: no file has one, so torch.export must not leave it out."""
+"""Refuse random numbers from a generator, because ONNX has no generators and torch.export drops them silently."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ OF_A_SEED = "the model draws random numbers from a seed that it sets, which an e
 
 
 def refuse_generator(args: Iterable[Any], kwargs: Mapping[str, Any], seed: int) -> tuple[str, str] | None:
-    """Return what is said of a call that draws from a generator, or from another seed than this, and what to do; None for other calls."""
+    """Return the reason and the advice for a call that draws from a generator or another seed; None for other calls."""
     if any(isinstance(given, torch.Generator) for given in (*args, *kwargs.values())):
         return OF_A_GENERATOR, INSTEAD_OF_A_GENERATOR
     return (OF_A_SEED, "") if torch.initial_seed() != seed else None
 
 
-@register_context("generators", "every function that takes a generator", reason="torch.export leaves the generator out without a word")
+@register_context("generators", "every function that takes a generator", reason="torch.export drops the generator silently")
 class NoGenerators(TorchFunctionMode):
-    """While it lasts, a call that is given a generator is refused; `generator=None`, with which torch takes no moving size, is left out."""
+    """Refuses calls with a generator, and drops `generator=None`, because torch does not accept dynamic sizes with it."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""

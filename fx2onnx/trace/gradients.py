@@ -1,4 +1,4 @@
-"""Gradients that a model computes itself: where, and those that it would add to the ones of its parameters."""
+"""Record where a model computes gradients, and refuse those that would change the gradients of its parameters."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ..errors import CaptureError
 from ..guards.error_text import line_among
 from ..patches.registry import apply_patches, register_patch
 
-INPUTS = 4  # the place of the tensors whose gradients are asked for
+INPUTS = 4  # the position of the tensors to differentiate
 
 
 @contextmanager
 def explain_gradients(model: nn.Module) -> Iterator[list[str]]:
-    """Note the lines that compute gradients, while it lasts.
+    """Record the lines that compute gradients.
 
     Raises:
-        CaptureError: `backward` is called, and would leave gradients in the parameters of the model.
+        CaptureError: If the model calls `backward`, which would leave gradients in its parameters.
     """
     lines: list[str] = []
     with apply_patches("gradients", lines=lines, has_gradients=any(parameter.requires_grad for parameter in model.parameters())):
@@ -32,8 +32,8 @@ def explain_gradients(model: nn.Module) -> Iterator[list[str]]:
 @register_patch(
     "gradients", "torch.autograd._engine_run_backward", reason="backward() would add to the gradients of the parameters of the model"
 )
-def _noting(engine: Callable[..., Any], lines: list[str], has_gradients: bool) -> Callable[..., Any]:
-    def noted(*args: Any, accumulate_grad: bool, **kwargs: Any) -> Any:
+def _recording(engine: Callable[..., Any], lines: list[str], has_gradients: bool) -> Callable[..., Any]:
+    def recorded(*args: Any, accumulate_grad: bool, **kwargs: Any) -> Any:
         lines.append(line_among(reversed(traceback.extract_stack())))
         if accumulate_grad and has_gradients and not args[INPUTS]:
             raise CaptureError(
@@ -42,4 +42,4 @@ def _noting(engine: Callable[..., Any], lines: list[str], has_gradients: bool) -
             )
         return engine(*args, accumulate_grad=accumulate_grad, **kwargs)
 
-    return noted
+    return recorded

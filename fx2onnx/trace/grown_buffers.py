@@ -1,4 +1,4 @@
-"""Buffers that a call replaces: refused, but for a longer table of positions that begins with the other, where no later call can tell."""
+"""Refuse replaced buffers, except a longer table that begins with the old one and does not change the next call."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .hidden_state import Arguments, answers_alike
 from .refusal import TraceUnsupported
 from .tracer import Tracer
 
-ALLOW_GROWN_BUFFERS: ContextVar[dict[str, torch.Tensor] | None] = ContextVar("longer", default=None)  # tables that runs have made, by name
+ALLOW_GROWN_BUFFERS: ContextVar[dict[str, torch.Tensor] | None] = ContextVar("longer", default=None)  # by name
 
 
 @contextmanager
 def allow_grown_buffers(model: nn.Module, call: Arguments) -> Iterator[None]:
-    """Let runs replace a buffer, while it lasts, by a longer one that begins with it; in the end, try whether the next call can tell.
+    """Let runs replace a buffer by a longer one that begins with it, and check on exit that this does not change the next call.
 
     Raises:
-        TraceUnsupported: it can.
+        TraceUnsupported: If it does.
     """
     longer: dict[str, torch.Tensor] = {}
     token = ALLOW_GROWN_BUFFERS.set(longer)
@@ -35,16 +35,16 @@ def allow_grown_buffers(model: nn.Module, call: Arguments) -> Iterator[None]:
 
 
 def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], tracer: Tracer) -> None:
-    """Refuse a buffer that has become another tensor, but for a longer one that begins with it and that sizes and weights alone decide.
+    """Refuse a replaced buffer, unless the new one begins with the old one, is longer, and depends only on sizes and weights.
 
     Raises:
-        TraceUnsupported: there is one.
+        TraceUnsupported: If there is one.
     """
     for name, tensor in model.named_buffers(remove_duplicate=False):
         if name not in before or before[name] is tensor:
             continue
         longer = ALLOW_GROWN_BUFFERS.get()
-        with torch._C.DisableTorchFunction(), _disable_current_modes():  # what is asked here is no test of the model's
+        with torch._C.DisableTorchFunction(), _disable_current_modes():  # these reads are not tests of the model
             is_longer = tracer.constness.depends_on_sizes(tensor, tracer.ref(tensor)) is not None and _begins_with(tensor, before[name])
             if longer is None or not is_longer:
                 raise TraceUnsupported(f"the model replaces its buffer {name}")
@@ -53,7 +53,7 @@ def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], tracer: 
 
 
 def _begins_with(longer: torch.Tensor, table: torch.Tensor) -> bool:
-    """Whether a tensor has more elements than another, and holds the same where that has some, as far as rounding goes."""
+    """Whether a tensor is larger than a table and begins with the same values, up to rounding."""
     fits = longer.dtype == table.dtype and longer.dim() == table.dim() and longer.numel() > table.numel()
     if not fits or any(size > place for size, place in zip(table.shape, longer.shape, strict=True)):
         return False

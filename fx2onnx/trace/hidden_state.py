@@ -1,4 +1,4 @@
-"""Python attributes that a forward changes, which a file cannot do. Not here: buffers and inputs (build/conversion.py)."""
+"""Python attributes that `forward` changes, which an exported model cannot do. lower/conversion.py handles buffers and inputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NUMBERS = (int, float, bool, complex, str, bytes, type(None))
 WHOLE = (torch.Tensor, torch.SymInt, torch.SymFloat, torch.SymBool)
 PLAIN = frozenset(vars(nn.Module()))  # what every module has
 HOOKS = ("_forward_hooks", "_forward_pre_hooks")
-DEEP = 3  # how far an attribute of an attribute is followed
+DEEP = 3  # how deep attributes of attributes are followed
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
 Key = tuple[str, str]  # the path of a module, and an attribute of it
 Values = dict[Key, Any]
@@ -29,7 +29,7 @@ Lines = dict[Key, str]
 
 
 class Same:
-    """Something that is equal to itself alone, and is kept alive so that nothing else can be taken for it."""
+    """Compares a value by identity, and keeps it alive so that its id is not reused."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
@@ -43,13 +43,13 @@ class Same:
 
 @contextmanager
 def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], strict: bool = False) -> Iterator[None]:
-    """Hold the module, while it is captured, to this: what a call changes of its attributes makes no difference to the next call.
+    """Check that the attributes which the module changes while it is captured do not affect the next call.
 
     Args:
-        strict: whether TorchDynamo captures, which would trace the looking as well; then a call in eager is looked at instead.
+        strict: whether TorchDynamo captures. It would trace the checks as well, so a call in eager is checked instead.
 
     Raises:
-        MutationError: it makes one.
+        MutationError: If a change affects the next call.
     """
     if strict:
         yield
@@ -63,34 +63,34 @@ def only_harmless_mutations(module: nn.Module, args: tuple[Any, ...], kwargs: Ma
 
 @contextmanager
 def restore_module_state(module: nn.Module) -> Iterator[None]:
-    """Put, in the end, what a call of a module set back: attributes, buffers, parameters, hooks; the same objects, with what lists hold."""
-    kept, children = _collect_attributes(module), list(module.modules())
-    contents = list(_contents([value for held in kept.values() for value in held.values()], DEEP - 1, set()))
+    """Restore on exit what a call of a module changes: attributes and their contents, buffers, parameters and hooks."""
+    saved, children = _collect_attributes(module), list(module.modules())
+    contents = list(_contents([value for values in saved.values() for value in values.values()], DEEP - 1, set()))
     tables: list[dict[Any, Any]] = [table for child in children for table in (child._buffers, child._parameters) if type(table) is dict]
     tables += [getattr(child, name) for child in children for name in HOOKS]
     registered = [(table, dict(table)) for table in tables]
-    told = [(child, _snapshot_hooks(child)) for child in children]
+    own_hooks = [(child, _snapshot_hooks(child)) for child in children]
     try:
         yield
     finally:
-        for child, held in told:
-            for name in _snapshot_hooks(child).keys() - held.keys():
+        for child, values in own_hooks:
+            for name in _snapshot_hooks(child).keys() - values.keys():
                 vars(child).pop(name)
-            vars(child).update(held)
-        _put_back(module, kept, contents)
-        for table, held in registered:
+            vars(child).update(values)
+        _put_back(module, saved, contents)
+        for table, values in registered:
             table.clear()
-            table.update(held)
+            table.update(values)
 
 
 def _snapshot_hooks(module: nn.Module) -> dict[str, Any]:
-    """The attributes in which a model keeps that it has hooked itself, as those of transformers do that return all hidden states."""
+    """The attributes in which a model stores its own hooks, such as models of transformers that return all hidden states."""
     return {name: value for name, value in vars(module).items() if "_hooks" in name and name not in PLAIN}
 
 
 @contextmanager
 def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
-    """Note, while it lasts, the attributes that calls of the module change."""
+    """Record the attributes that calls of the module change."""
     before: list[Values] = []
     changed: dict[Key, None] = {}
     handles = (
@@ -105,7 +105,7 @@ def _changes(module: nn.Module) -> Iterator[dict[Key, None]]:
 
 
 def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
-    """Return what one call changes of a copy; nothing is known where that cannot be called."""
+    """Return what one call of a copy changes in eager; nothing if the call fails."""
     with suppress(Exception):
         copied = _copy_module(module)
         with _changes(copied) as changed:
@@ -115,18 +115,18 @@ def _changed_in_eager(module: nn.Module, call: Arguments) -> dict[Key, None]:
 
 
 def attribute_values(module: nn.Module) -> Values:
-    """Return what can be told apart later of attributes: numbers, what lists, dictionaries and objects hold; tensors by identity.
+    """Return a comparable snapshot of the attributes: numbers and the contents of containers and objects; tensors by identity.
 
-    Of buffers, whose values are looked at elsewhere, it is which ones there are; of parameters which tensors they are.
+    Of buffers it contains only the names, because their values are checked elsewhere, and of parameters the identity.
     """
     known: dict[int, Any] = {}
-    told: Values = {}
+    values: Values = {}
     for path, child in module.named_modules():
-        told.update({(path, name): None for name, buffer in child._buffers.items() if buffer is not None})
-        told.update({(path, name): Same(parameter) for name, parameter in child._parameters.items() if parameter is not None})
-        told.update({(path, name): _snapshot(value, known, DEEP) for name, value in attributes(child).items()})
-        told.update({(path, name): tuple(getattr(child, name)) for name in HOOKS})
-    return told
+        values.update({(path, name): None for name, buffer in child._buffers.items() if buffer is not None})
+        values.update({(path, name): Same(parameter) for name, parameter in child._parameters.items() if parameter is not None})
+        values.update({(path, name): _snapshot(value, known, DEEP) for name, value in attributes(child).items()})
+        values.update({(path, name): tuple(getattr(child, name)) for name in HOOKS})
+    return values
 
 
 def _snapshot(value: Any, known: dict[int, Any], deep: int) -> Any:
@@ -135,7 +135,7 @@ def _snapshot(value: Any, known: dict[int, Any], deep: int) -> Any:
     if isinstance(value, WHOLE) or callable(value) or not deep:
         return Same(value)
     if id(value) not in known:
-        known[id(value)] = Same(value)  # it may hold itself
+        known[id(value)] = Same(value)  # it may contain itself
         known[id(value)] = _inside(value, known, deep - 1)
     return known[id(value)]
 
@@ -143,8 +143,8 @@ def _snapshot(value: Any, known: dict[int, Any], deep: int) -> Any:
 def _inside(value: Any, known: dict[int, Any], deep: int) -> Any:
     if isinstance(value, (list, tuple)):
         return tuple(_snapshot(item, known, deep) for item in value)
-    held = value if isinstance(value, Mapping) else getattr(value, "__dict__", None)
-    return Same(value) if held is None else tuple((str(key), _snapshot(item, known, deep)) for key, item in held.items())
+    contents = value if isinstance(value, Mapping) else getattr(value, "__dict__", None)
+    return Same(value) if contents is None else tuple((str(key), _snapshot(item, known, deep)) for key, item in contents.items())
 
 
 def _find_changes(before: Values, after: Values) -> dict[Key, None]:
@@ -155,53 +155,53 @@ def _collect_attributes(module: nn.Module) -> dict[str, dict[str, Any]]:
     return {path: dict(attributes(child)) for path, child in module.named_modules()}
 
 
-def _contents(values: Iterable[Any], deep: int, seen: set[int]) -> Iterator[tuple[Any, Any]]:
-    """Yield each list and dictionary among these values, and what an object holds, as it is and as a copy."""
+def _contents(values: Iterable[Any], deep: int, visited: set[int]) -> Iterator[tuple[Any, Any]]:
+    """Yield each list, dictionary and object's `__dict__` among these values, with a copy."""
     for value in values:
-        held = value if type(value) in (list, dict) else vars(value) if _is_plain(value) else None
-        if held is None or id(value) in seen:
+        contents = value if type(value) in (list, dict) else vars(value) if _is_plain(value) else None
+        if contents is None or id(value) in visited:
             continue
-        seen.add(id(value))
-        yield held, copy.copy(held)
+        visited.add(id(value))
+        yield contents, copy.copy(contents)
         if deep:
-            inside = held.values() if isinstance(held, dict) else held
-            yield from _contents([item for item in inside if not isinstance(item, SIMPLE)], deep - 1, seen)
+            inside = contents.values() if isinstance(contents, dict) else contents
+            yield from _contents([item for item in inside if not isinstance(item, SIMPLE)], deep - 1, visited)
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is an object of the model's own that holds others, and nothing of torch's."""
+    """Whether a value is an object of the model that holds other values, and is not torch's."""
     return hasattr(value, "__dict__") and not callable(value) and not isinstance(value, (*WHOLE, nn.Module, ModuleType))
 
 
-def _put_back(module: nn.Module, kept: dict[str, dict[str, Any]], contents: Iterable[tuple[Any, Any]]) -> None:
-    """Undo what a call or torch.export leaves: what holds values of the trace goes, what was there comes back."""
+def _put_back(module: nn.Module, saved: dict[str, dict[str, Any]], contents: Iterable[tuple[Any, Any]]) -> None:
+    """Remove what a call or torch.export added, including values of the trace, and restore the previous attributes."""
     for path, child in module.named_modules():
-        for name in attributes(child).keys() - kept.get(path, {}).keys():
+        for name in attributes(child).keys() - saved.get(path, {}).keys():
             vars(child).pop(name)
-        for name, value in kept.get(path, {}).items():
+        for name, value in saved.get(path, {}).items():
             if vars(child).get(name) is not value:
                 vars(child)[name] = value
     for value, content in contents:
-        if not _holds_the_same(value, content):
+        if not _has_same_contents(value, content):
             value.clear()
             value.extend(content) if isinstance(value, list) else value.update(content)
 
 
-def _holds_the_same(value: Any, content: Any) -> bool:
+def _has_same_contents(value: Any, content: Any) -> bool:
     mine, yours = ([*held, *held.values()] if isinstance(held, dict) else held for held in (value, content))
     return len(mine) == len(yours) and all(a is b for a, b in zip(mine, yours, strict=True))
 
 
 def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> None:
-    """Call copies in eager: what the attributes are after one call must make no difference to the next.
+    """Compare calls of copies in eager: the attributes after one call must not affect the next.
 
     Raises:
-        MutationError: it does, or the copies cannot be called.
+        MutationError: If they do, or if the copies cannot be called.
     """
     lines: Lines = {}
     try:
         why = _next_call_differs(module, call, changed, lines)
-    except Exception as error:  # noqa: BLE001 - whatever eager raises, nothing was shown then
+    except Exception as error:  # noqa: BLE001 - without a result in eager, nothing is proven
         why = f"its effect on the next call could not be checked: {first_sentence(error)}"
     if why:
         listed = ", ".join(".".join(filter(None, key)) + (f" at {lines[key]}" if key in lines else "") for key in changed)
@@ -212,7 +212,7 @@ def _check_harmless(module: nn.Module, call: Arguments, changed: list[Key]) -> N
 
 
 def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> str | None:
-    """Return what another call does differently because of the first; None when nothing."""
+    """Return how another call differs because of the first; None if it does not."""
     used = _copy_module(module)
     first = _call_module(used, call, changed, lines)
     left = _extent(used, changed)
@@ -223,7 +223,7 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
     other = pytree.tree_map_only(torch.Tensor, _other_values, call)
     try:
         fresh = _call_module(_copy_module(module), other, changed, lines)
-    except Exception:  # noqa: BLE001 - these values are made up, the model may refuse them
+    except Exception:  # noqa: BLE001 - these values are arbitrary, so the model may reject them
         return None
     return (
         None
@@ -233,12 +233,12 @@ def _next_call_differs(module: nn.Module, call: Arguments, changed: list[Key], l
 
 
 def called_apart(module: nn.Module, call: Arguments) -> Any:
-    """Return what a call of a copy returns, its random numbers drawn from one seed. Raises what the module raises."""
+    """Return the result of a call of a copy, with a fixed seed. Raises what the module raises."""
     return _call_module(_copy_module(module), call, [], {})
 
 
 def answers_alike(module: nn.Module, call: Arguments, buffers: Mapping[str, torch.Tensor]) -> bool:
-    """Return whether a call in eager answers with these buffers what it answers without; no where it cannot be called."""
+    """Return whether a call in eager has the same result with these buffers; False if it fails."""
     other = _copy_module(module)
     for name, tensor in buffers.items():
         path, _, buffer = name.rpartition(".")
@@ -253,22 +253,22 @@ def _copy_module(module: nn.Module) -> nn.Module:
 
 
 def _call_module(module: nn.Module, call: Arguments, changed: list[Key], lines: Lines) -> Any:
-    """Return what a call returns; buffers are put back, since those are looked at elsewhere."""
-    held = {child: dict(child._buffers) for child in module.modules()}
+    """Return the result of a call, and restore the buffers, which are checked elsewhere."""
+    saved = {child: dict(child._buffers) for child in module.modules()}
     args, kwargs = pytree.tree_map(lambda leaf: leaf.detach().clone() if isinstance(leaf, torch.Tensor) else copy.deepcopy(leaf), call)
-    with torch.no_grad(), torch.random.fork_rng(devices=()), _lines_noted(module, changed, lines):
+    with torch.no_grad(), torch.random.fork_rng(devices=()), _record_lines(module, changed, lines):
         torch.default_generator.manual_seed(0)
-        for child, buffers in held.items():
+        for child, buffers in saved.items():
             child._buffers.update({name: copied_whole(buffer) for name, buffer in buffers.items()})
         try:
             return module(*args, **kwargs)
         finally:
-            for child, buffers in held.items():
+            for child, buffers in saved.items():
                 child._buffers.update(buffers)
 
 
 def _extent(module: nn.Module, changed: list[Key]) -> Any:
-    """Return how much the changed attributes hold, and the numbers among it: a list that grows, a count. Tensors count by their shape."""
+    """Return the structure and the numbers of the changed attributes, such as the length of a list or a count; tensors by shape."""
     leaves = {key: pytree.tree_flatten(getattr(module.get_submodule(key[0]), key[1], None)) for key in changed}
     return {key: ([_kind(leaf) for leaf in found], spec) for key, (found, spec) in leaves.items()}
 
@@ -276,22 +276,22 @@ def _extent(module: nn.Module, changed: list[Key]) -> Any:
 def _kind(leaf: Any) -> Any:
     if isinstance(leaf, torch.Tensor):
         return leaf.shape, leaf.dtype
-    return leaf if isinstance(leaf, NUMBERS) else _told_by_content(leaf)
+    return leaf if isinstance(leaf, NUMBERS) else _describe_members(leaf)
 
 
-def _told_by_content(leaf: Any) -> Any:
-    held = getattr(leaf, "__dict__", {})
-    return type(leaf), tuple((key, value) for key, value in held.items() if isinstance(value, NUMBERS))
+def _describe_members(leaf: Any) -> Any:
+    members = getattr(leaf, "__dict__", {})
+    return type(leaf), tuple((key, value) for key, value in members.items() if isinstance(value, NUMBERS))
 
 
 def _other_values(tensor: torch.Tensor) -> torch.Tensor:
-    """Return other values that such a tensor may well have: its own, backwards, and smaller where they are no integers."""
+    """Return other plausible values for a tensor: its own in reverse order, halved if they are floats."""
     turned = tensor.flatten().flip(0).reshape(tensor.shape)
     return turned / 2 if tensor.is_floating_point() else turned
 
 
 def equal_results(one: Any, other: Any) -> bool:
-    """Return whether two calls return the same, floats as far as rounding goes."""
+    """Return whether two calls return the same results, up to rounding."""
     mine, yours = pytree.tree_flatten(one), pytree.tree_flatten(other)
     return mine[1] == yours[1] and all(map(_alike, mine[0], yours[0]))
 
@@ -305,17 +305,17 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 @contextmanager
-def _lines_noted(module: nn.Module, changed: list[Key], lines: Lines) -> Iterator[None]:
-    """Note, while it lasts, the line that sets one of these attributes, or reads it to change what it holds."""
+def _record_lines(module: nn.Module, changed: list[Key], lines: Lines) -> Iterator[None]:
+    """Record the line that sets one of these attributes, or reads it to change its contents."""
     with ExitStack() as stack:
         for path, child in module.named_modules():
             if names := {name for at, name in changed if at == path and name not in HOOKS}:
-                stack.enter_context(_lines_noted_of(child, path, names, lines))
+                stack.enter_context(_record_lines_of(child, path, names, lines))
         yield
 
 
 @contextmanager
-def _lines_noted_of(module: nn.Module, path: str, names: set[str], lines: Lines) -> Iterator[None]:
+def _record_lines_of(module: nn.Module, path: str, names: set[str], lines: Lines) -> Iterator[None]:
     kind = type(module)
 
     def __setattr__(self: Any, name: str, value: Any) -> None:

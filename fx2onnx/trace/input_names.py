@@ -14,7 +14,7 @@ from ..errors import CaptureError
 
 
 def identifier(name: str) -> str:
-    """Return a name as the name of an input can be."""
+    """Return a name as a valid input name."""
     return re.sub(r"[^a-zA-Z0-9]", "_", name).lower()
 
 
@@ -22,7 +22,7 @@ def names_of_inputs(model: nn.Module, arguments: tuple[tuple[Any, ...], dict[str
     """Yield the names that torch.export gives the inputs, from the parameters of `forward` and the keys inside them.
 
     Raises:
-        CaptureError: `forward` says that it does not take the arguments, though a call of the model does.
+        CaptureError: If the signature of `forward` does not accept the arguments, although a call of the model does.
     """
     args, kwargs = arguments
     try:

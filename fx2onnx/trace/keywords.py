@@ -1,4 +1,4 @@
-"""Keywords that a `forward` takes by its `**`, given parameters of their own for the capture."""
+"""Give the keywords that `forward` accepts through `**kwargs` their own parameters during the capture."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from ..errors import CaptureError
 
 @contextmanager
 def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> Iterator[Any]:
-    """Give `forward`, while it lasts, a parameter for each keyword that its `**` takes; yields the `dynamic_shapes` that go with it.
+    """Give `forward` a parameter for each keyword that its `**kwargs` receives, and yield the matching `dynamic_shapes`.
 
-    torch.export refuses any `dynamic_shapes` of a model with such keywords once it has traced it (pytorch#150371).
+    After tracing, torch.export refuses `dynamic_shapes` of a model with such keywords (pytorch#150371).
 
     Raises:
-        CaptureError: a keyword is no identifier, so no parameter can be called like it.
+        CaptureError: If a keyword is not a valid parameter name.
     """
     rest, taken = _bind_var_keywords(module, args, kwargs) if dynamic_shapes else ("", {})
     if not taken:
@@ -39,18 +39,18 @@ def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str
 
 
 def name_keywords(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> AbstractContextManager[Any]:
-    """Return the same, or what does nothing where a keyword is no identifier: a run has no need of parameters, only of their names."""
+    """Return `keywords_named`, or a null context if a keyword is not an identifier, because traced runs need only the names."""
     _, taken = _bind_var_keywords(module, args, kwargs) if dynamic_shapes else ("", {})
     return nullcontext() if _strange(taken) else keywords_named(module, args, kwargs, dynamic_shapes)
 
 
 def _strange(names: Iterable[str]) -> list[str]:
-    """The names that no parameter can have."""
+    """The names that a parameter cannot have."""
     return [name for name in names if not name.isidentifier() or iskeyword(name)]
 
 
 def _bind_var_keywords(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the name of the `**`, and what it takes of these arguments."""
+    """Return the name of the `**` parameter, and the arguments that it receives."""
     signature = inspect.signature(module.forward)
     rest = next((p.name for p in signature.parameters.values() if p.kind == p.VAR_KEYWORD), "")
     return rest, signature.bind(*args, **kwargs).arguments.get(rest, {}) if rest else {}
@@ -61,14 +61,14 @@ def _add_parameters(forward: Callable[..., Any], rest: str, taken: Mapping[str, 
         return forward(*args, **kwargs)
 
     signature = inspect.signature(forward)
-    kept = [p for p in signature.parameters.values() if p.name != rest]
-    own = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in taken]
-    vars(named)["__signature__"] = signature.replace(parameters=kept + own)  # where inspect looks first
+    explicit = [p for p in signature.parameters.values() if p.name != rest]
+    keywords = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY) for name in taken]
+    vars(named)["__signature__"] = signature.replace(parameters=explicit + keywords)  # inspect looks there first
     return named
 
 
 def _spread(dynamic_shapes: Any, rest: str, taken: Mapping[str, Any]) -> Any:
-    """Return `dynamic_shapes` with the entry of the `**`, which is the last one, replaced by those of its keywords."""
+    """Return `dynamic_shapes` with the entry of the `**` parameter, the last one, replaced by the entries of its keywords."""
     if not isinstance(dynamic_shapes, dict):
         *others, last = dynamic_shapes
         return (*others, *((last or {}).get(name) for name in taken))

@@ -1,4 +1,4 @@
-"""Who follows a run while it goes on, and what of it only some runs can follow: numbers and sizes that values decide."""
+"""The interface of what follows a run, and the checks for data-dependent numbers and sizes, which only some runs support."""
 
 from __future__ import annotations
 
@@ -18,51 +18,52 @@ ITEM = torch.ops.aten.item.default
 
 
 class TraceListener(Protocol):
-    """Somebody who is told of a run while it goes on."""
+    """Receives the calls of a run as they are made."""
 
     known: dict[Ref, tuple[Any, ...]]  # the sizes of tensors
 
     def follow(self, tracer: Any) -> AbstractContextManager[Any]:
-        """Return what watches the run."""
+        """Return the context that watches the run."""
 
     def row(self, row: OpEvent) -> None:
-        """Take a call that was just made. May raise an error, which ends the run."""
+        """Receive the latest call. An exception ends the run."""
 
     def number(self, call: int, value: int) -> Any:
-        """Return the symbol of the number that a call read, which is this one in the run."""
+        """Return the symbol for a number that a call read, with its value in this run."""
 
     def again(self, rows: Sequence[OpEvent], begin: int) -> None:
-        """Take calls that repeat those from this number on with other tensors. May raise an error, which ends the run."""
+        """Receive calls that repeat those from `begin` with other tensors. An exception ends the run."""
 
 
 class Notes(Protocol):
-    """Who notes a run."""
+    """The recorder of a run, as these checks need it."""
 
     loops: Any
     follows_values: bool
 
     def refusal(self, why: str) -> Exception:
-        """Return the error for something that a run does not show, with the line."""
+        """Return the error, with the line, for something that traced runs do not support."""
 
     def too_much(self, why: str) -> Exception:
-        """Return the error for what only a run with all values shows."""
+        """Return the error for what only a run with all values can show."""
 
 
 def check_follows_values(tracer: Notes, why: str) -> None:
-    """Refuse what values decide where no symbol can stand for it: in loops, and in functions that operators take.
+    """Refuse data-dependent results where they cannot have a symbol: in loops, and in functions of higher-order operators.
 
     Raises:
-        TraceUnsupported: it is there.
+        TraceUnsupported: If the run is in one of them.
     """
     if tracer.loops is not None or not tracer.follows_values:
         raise tracer.refusal(why)
 
 
 def check_size_decided(tracer: Notes, func: torch._ops.OpOverload, leaves: Sequence[Any]) -> None:
-    """Refuse a result that is as long as values say where no run tells how long, or where no symbol can stand for that.
+    """Refuse a result with a data-dependent size, if the size is unknown or cannot have a symbol.
 
     Raises:
-        NeedsRealValues: a run with all values would tell. TraceUnsupported: none would.
+        NeedsRealValues: If a run with all values would show the size.
+        TraceUnsupported: If the size cannot have a symbol.
     """
     if any(isinstance(leaf, FakeTensor) for leaf in leaves):
         raise tracer.too_much(f"the size of the result of {func} cannot be determined")
@@ -73,7 +74,7 @@ def check_size_decided(tracer: Notes, func: torch._ops.OpOverload, leaves: Seque
 
 
 def number_in(tensor: torch.Tensor, rows: Sequence[OpEvent], pretended: Pretended | None) -> int:
-    """Return the integer that a tensor holds, or the one that a run pretends to read."""
+    """Return the integer in a tensor, or the pretended one."""
     with torch._C.DisableTorchFunction(), _disable_current_modes():
         value = int(tensor)
         return value if pretended is None else int(pretended(rows, ITEM, value))

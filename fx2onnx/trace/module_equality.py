@@ -1,4 +1,4 @@
-"""Whether two modules are provably the same code over weights of the same shapes."""
+"""Prove that two modules run the same code on weights of the same shapes."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ HOOKS = (
     "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
 )  # fmt: skip
 SIMPLE = (int, float, bool, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
-MARKS_A_BLOCK = "marks_a_block"  # what the forward of a marked module is told by
-Reads = set[tuple[int, str]]  # the id of a module, and an attribute of it
+MARKS_A_BLOCK = "marks_a_block"  # the attribute that marks the `forward` of a block
+Reads = set[tuple[int, str]]  # the id of a module, and the name of an attribute
 
 
 def weights(module: nn.Module) -> dict[str, torch.Tensor]:
-    """Return all parameters and buffers by name, tied ones under each of their names."""
+    """Return all parameters and buffers by name, tied ones under each name."""
     return {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
 
 
 def difference(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
-    """Return why `other` cannot stand in for `first`; None when it is proven that it can.
+    """Return why `other` cannot replace `first`; None if it provably can.
 
     Args:
-        reads: the attributes that the forward of `first` was seen to read; the others may differ.
+        reads: the attributes that the forward of `first` read; all others may differ.
     """
     return _structure(first, other) or _weights_differ(first, other) or _attributes_differ(first, other, reads)
 
@@ -49,7 +49,7 @@ def _structure(first: nn.Module, other: nn.Module) -> str | None:
 
 
 def non_shareable_reason(module: nn.Module) -> str | None:
-    """Return the hook or the `forward` of its own, which no other module shares."""
+    """Return which hook, or which `forward` set on the instance, prevents sharing with another module."""
     for path, child in module.named_modules():
         if any(getattr(child, hooks, None) for hooks in HOOKS):
             return f"{path or 'it'} has a hook"
@@ -59,7 +59,7 @@ def non_shareable_reason(module: nn.Module) -> str | None:
 
 
 def class_of(module: nn.Module) -> type:
-    """Return the class, seen through a watching one."""
+    """Return the class of a module, or the original one while its reads are recorded."""
     return getattr(type(module), "watched_class", type(module))
 
 
@@ -80,12 +80,12 @@ def _describe_weight(weight: torch.Tensor) -> tuple[Any, ...]:
 
 
 def static_difference(first: nn.Module, other: nn.Module) -> str | None:
-    """Return why `other` cannot stand in for `first` whatever their attributes are; None if these decide."""
+    """Return why `other` can never replace `first`, whatever their attributes are; None if the attributes decide."""
     return _structure(first, other) or _weights_differ(first, other)
 
 
 def read_of(first: nn.Module, other: nn.Module, reads: Reads) -> list[tuple[nn.Module, nn.Module, str]]:
-    """Return the attributes of instances among those that the forward of `first` was seen to read, beside the module of `other`."""
+    """Return the instance attributes that the forward of `first` read, each with the module of `first` and that of `other`."""
     yours = dict(other.named_modules(remove_duplicate=False))
     pairs = {id(module): (module, yours[path]) for path, module in first.named_modules(remove_duplicate=False)}
     found = ((*pairs[number], name) for number, name in reads if number in pairs and not _is_plumbing(name))
@@ -93,14 +93,14 @@ def read_of(first: nn.Module, other: nn.Module, reads: Reads) -> list[tuple[nn.M
 
 
 def _may_be_own(module: nn.Module, name: str) -> bool:
-    """Whether an instance has an attribute of this name, or nothing that it would hide."""
+    """Whether an instance has an attribute of this name, or could have one that hides nothing."""
     if name in vars(module):
         return True
     return not (hasattr(type(module), name) or name in module._modules or name in module._parameters or name in module._buffers)
 
 
 def same_values(read: Iterable[tuple[nn.Module, nn.Module, str]]) -> bool:
-    """Return whether attributes that were read are the same in both modules."""
+    """Return whether attributes that were read are equal in both modules."""
     return all(_same(getattr(mine, name, None), getattr(its, name, None)) for mine, its, name in read)
 
 
@@ -114,7 +114,7 @@ def _attributes_differ(first: nn.Module, other: nn.Module, reads: Reads) -> str 
 
 
 def attributes(module: nn.Module) -> dict[str, Any]:
-    """Return the Python attributes of a module, without what nn.Module itself keeps."""
+    """Return the Python attributes of a module, except those of nn.Module itself."""
     return {name: value for name, value in vars(module).items() if not _is_plumbing(name)}
 
 
@@ -124,12 +124,12 @@ def _is_plumbing(name: str) -> bool:
 
 
 def all_attributes(module: nn.Module) -> Reads:
-    """Return every Python attribute of a module and its submodules, as if all had been read."""
+    """Return every Python attribute of a module and its submodules, as if `forward` read all of them."""
     return {(id(child), name) for child in module.modules() for name in attributes(child)}
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Return an equality that is never guessed: of simple values and of plain containers of them; for anything else, identity."""
+    """Return whether values are certainly equal: simple values and plain containers by value, all others by identity."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -144,7 +144,7 @@ def _same(a: Any, b: Any) -> bool:
 
 
 def snapshot(module: nn.Module) -> dict[tuple[int, str], Any]:
-    """Return what can be seen to change while a forward runs: attributes, and the versions of the weights."""
+    """Return what can change during a call of `forward`: attributes, and the versions of the weights."""
     found: dict[tuple[int, str], Any] = {(0, name): weight._version for name, weight in weights(module).items()}
     for child in module.modules():
         found |= {(id(child), name): _snapshot_value(value) for name, value in attributes(child).items()}
@@ -162,48 +162,48 @@ def _snapshot_value(value: Any) -> Any:
 
 
 class Watch:
-    """Notes the Python attributes that are read of modules, by classes that look like theirs; one for each, since making it takes long."""
+    """Records reads of the attributes of modules by a subclass of each class, cached because creating it is slow."""
 
     def __init__(self) -> None:
         self._classes: dict[type, type] = {}
-        self._noting: list[Reads] = []
+        self._recording: list[Reads] = []
 
     @contextmanager
     def of(self, module: nn.Module) -> Iterator[Reads]:
-        """Note, while it lasts, the attributes that are read of a module and its submodules."""
+        """Record the attributes that are read from a module and its submodules."""
         reads: Reads = set()
         kinds = [(child, type(child)) for child in module.modules()]
-        self._noting.append(reads)
+        self._recording.append(reads)
         try:
             for child, kind in kinds:
                 object.__setattr__(child, "__class__", self._watching(kind))
             yield reads
         finally:
-            self._noting.remove(reads)
+            self._recording.remove(reads)
             for child, kind in kinds:
                 object.__setattr__(child, "__class__", kind)
 
     def _watching(self, kind: type) -> type:
         if kind not in self._classes:
-            made = self._classes[kind] = _watching(kind, self._noting)
-            self._classes[made] = made  # of a block around this one, which notes for both
+            subclass = self._classes[kind] = _watching(kind, self._recording)
+            self._classes[subclass] = subclass  # of an enclosing block, which records for both
         return self._classes[kind]
 
 
 def watch_reads(module: nn.Module) -> AbstractContextManager[Reads]:
-    """Note, while it lasts, the Python attributes that are read of a module and its submodules."""
+    """Record the attributes that are read from a module and its submodules."""
     return Watch().of(module)
 
 
-def _watching(kind: Any, noting: list[Reads]) -> type:
-    """Return a subclass that looks like `kind` and notes what is read of its instances; `__dict__` counts as everything in it."""
+def _watching(kind: Any, recordings: list[Reads]) -> type:
+    """Return a subclass of `kind` that records attribute reads of its instances; reading `__dict__` counts as reading all of them."""
 
     def __getattribute__(self: Any, name: str) -> Any:
         if name == "__dict__" and sys._getframe(1).f_code.co_filename != nn.modules.module.__file__:
             names: Iterable[str] = object.__getattribute__(self, "__dict__")
-        else:  # also what only the class has: another instance may have its own
+        else:  # includes attributes of the class, because another instance may override them
             names = (name,)
-        for reads in noting:
+        for reads in recordings:
             reads.update((id(self), key) for key in names)
         return kind.__getattribute__(self, name)
 

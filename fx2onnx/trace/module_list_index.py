@@ -1,4 +1,4 @@
-"""Lists of layers at a number that a value decides: a test for each layer, since a file has all of them and calls one."""
+"""Index lists of layers by a data-dependent number, with one test per layer, because the exported model contains all layers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from ..patches.registry import register_patch
 from .symbolic_builtins import int_as_item
 from .symbolic_scalars import ScalarProxy
 
-FINDS = (  # what `__getitem__` finds a layer with: CPython 3.13 calls a stale `__getitem__` once its class has changed 1,000 times
+FINDS = (  # these find the layer for `__getitem__`: CPython 3.13 calls a stale `__getitem__` once its class has changed 1,000 times
     "torch.nn.ModuleList._get_abs_string_index",
     "torch.nn.ParameterList._get_abs_string_index",
     "torch.nn.Sequential._get_item_by_idx",
 )
-MOST = 16  # layers of a list: more than that are more paths than a file may have
+MOST = 16  # layers of a list; more would need too many paths
 
 
-@register_patch("chosen_layers", *FINDS, reason="a list takes the place of a layer as a number of Python, where a value decides it")
+@register_patch("chosen_layers", *FINDS, reason="the index of a list has to be a Python number, but a value decides it")
 def _wrap_getitem(at: Callable[..., Any]) -> Callable[..., Any]:
     def chosen(layers: Any, *given: Any) -> Any:
         *others, place = given
@@ -32,10 +32,10 @@ def _wrap_getitem(at: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _place(number: ScalarProxy, length: int) -> int:
-    """Return the place in a list of this length, from its end where the number is negative, as Python counts.
+    """Return the index in a list of this length, counted from the end if the number is negative.
 
     Raises:
-        IndexError: there is none, which is what the test of the last layer comes to on its other side.
+        IndexError: If the number is out of range, which is the remaining path after the test of the last layer.
     """
     places = number.chosen
     if length > MOST:

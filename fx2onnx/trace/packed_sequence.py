@@ -1,4 +1,4 @@
-"""Packed sequences while a model is captured: the padded tensor and the lengths, which a recurrent layer takes as ONNX's own does."""
+"""Represent packed sequences by the padded tensor and the lengths, which ONNX's recurrent operators accept."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from .refusal import TraceUnsupported
 from .source_location import line_of
 
 KINDS = {"LSTM": "lstm", "GRU": "gru", "RNN_TANH": "rnn_tanh", "RNN_RELU": "rnn_relu"}
-TAKEN_BY = "its number of rows depends on the lengths, so an exported model can only pass it to recurrent layers and pad_packed_sequence"
-_UNCHECKED: list[dict[str, None]] = []  # what files do not look at, for each capture that goes on
+USES = "its number of rows depends on the lengths, so an exported model can only pass it to recurrent layers and pad_packed_sequence"
+_UNCHECKED: list[dict[str, None]] = []  # the checks that the exported model omits, for each active capture
 
 
 class PackedSequenceProxy(rnn.PackedSequence):
-    """A packed sequence that is not packed: nobody has seen its values, so nobody knows how many rows it has.
+    """A packed sequence that stores the padded tensor, because the number of packed rows depends on values.
 
     Attributes:
-        steps: (steps, batch, …), whatever the padding is.
+        steps: (steps, batch, …), with any padding.
         lengths: (batch,).
-        longest: the largest of them, where it is known.
+        longest: the largest length, if it is a constant.
         is_clear: whether the padding is zero.
     """
 
@@ -40,13 +40,13 @@ class PackedSequenceProxy(rnn.PackedSequence):
     lengths: torch.Tensor
     longest: int | None
     is_clear: bool
-    _make = None  # type: ignore[assignment]  # a named tuple pytree would take apart in its own way
+    _make = None  # type: ignore[assignment]  # pytree would flatten it as a named tuple
 
     def __new__(cls, steps: torch.Tensor, lengths: torch.Tensor, longest: int | None, is_clear: bool = False) -> PackedSequenceProxy:
-        """Make one; as a tuple it is empty."""
-        made = tuple.__new__(cls, (None,) * 4)
-        made.steps, made.lengths, made.longest, made.is_clear = steps, lengths, longest, is_clear
-        return made
+        """Create one; as a tuple it contains only None."""
+        sequence = tuple.__new__(cls, (None,) * 4)
+        sequence.steps, sequence.lengths, sequence.longest, sequence.is_clear = steps, lengths, longest, is_clear
+        return sequence
 
     def __iter__(self) -> NoReturn:
         _refuse("unpacked by Python")
@@ -55,17 +55,17 @@ class PackedSequenceProxy(rnn.PackedSequence):
         _refuse("unpacked by Python")
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequenceProxy:
-        """Return one of another dtype or device."""
+        """Return a sequence with another dtype or device."""
         return PackedSequenceProxy(self.steps.to(*args, **kwargs), self.lengths, self.longest, self.is_clear)
 
 
 def _refuse(use: str) -> NoReturn:
-    """Raise the error for a use of a packed sequence.
+    """Raise the error for an unsupported use of a packed sequence.
 
     Raises:
-        TraceUnsupported: always.
+        TraceUnsupported: Always.
     """
-    raise TraceUnsupported(f"a PackedSequence is {use} at {line_of(sys._getframe(2))}: {TAKEN_BY}")
+    raise TraceUnsupported(f"a PackedSequence is {use} at {line_of(sys._getframe(2))}: {USES}")
 
 
 def _refusing(name: str) -> property:
@@ -74,10 +74,10 @@ def _refusing(name: str) -> property:
 
 for _name in rnn.PackedSequence._fields:
     setattr(PackedSequenceProxy, _name, _refusing(_name))
-pytree.register_pytree_node(  # so that it passes the borders of blocks
+pytree.register_pytree_node(  # so that it can be an input or output of blocks
     PackedSequenceProxy,
-    lambda made: ([made.steps, made.lengths], (made.longest, made.is_clear)),
-    lambda tensors, told: PackedSequenceProxy(*tensors, *told),
+    lambda sequence: ([sequence.steps, sequence.lengths], (sequence.longest, sequence.is_clear)),
+    lambda tensors, rest: PackedSequenceProxy(*tensors, *rest),
 )
 
 
@@ -85,17 +85,17 @@ def check_no_result_is_packed(results: pytree.TreeSpec) -> None:
     """Refuse a model that returns a packed sequence.
 
     Raises:
-        TraceUnsupported: there is one among its results.
+        TraceUnsupported: If one is among its results.
     """
     if results.type is PackedSequenceProxy:
-        raise TraceUnsupported(f"the model returns a PackedSequence: {TAKEN_BY}")
+        raise TraceUnsupported(f"the model returns a PackedSequence: {USES}")
     for part in children_of(results):
         check_no_result_is_packed(part)
 
 
 @contextmanager
 def trace_packed_sequences() -> Iterator[dict[str, None]]:
-    """Have sequences, while it lasts, packed and padded again as `Described`; what is given are the lines of what a file does not check."""
+    """Replace packing and padding by `PackedSequenceProxy`, and yield the lines whose checks the exported model omits."""
     unchecked: dict[str, None] = {}
     _UNCHECKED.append(unchecked)
     try:
@@ -106,7 +106,7 @@ def trace_packed_sequences() -> Iterator[dict[str, None]]:
 
 
 def _pack_padded_sequence(input: Any, lengths: Any, batch_first: Any, enforce_sorted: Any) -> Any:
-    """The text of torch's function while it is written otherwise: it has that one's globals."""
+    """Replaces the code of torch's function, so it runs with the globals of torch's module."""
     from fx2onnx.trace.packed_sequence import pack_steps
 
     return pack_steps(input, lengths, batch_first, enforce_sorted)
@@ -125,7 +125,7 @@ def _pad_packed_sequence(sequence: Any, batch_first: Any, padding_value: Any, to
     reason="the number of rows of a packed sequence depends on values; a module may have imported the function by its name",
     issue="pytorch#171978",
 )
-def _code_of_ours(own: CodeType, holder: FunctionType) -> CodeType:
+def _replace_code(own: CodeType, holder: FunctionType) -> CodeType:
     ours = {"pack_padded_sequence": _pack_padded_sequence, "pad_packed_sequence": _pad_packed_sequence}
     return ours[holder.__name__].__code__
 
@@ -134,20 +134,20 @@ _PADDED = FunctionType(rnn.pad_packed_sequence.__code__, rnn.__dict__, argdefs=r
 
 
 def pack_steps(x: torch.Tensor, lengths: Any, batch_first: bool, enforce_sorted: bool) -> PackedSequenceProxy:
-    """Return what stands for a packed sequence."""
+    """Return the proxy of a packed sequence."""
     longest = None
     if not isinstance(lengths, torch.Tensor):
         longest = _largest(lengths)
         lengths = torch.tensor(lengths)
-    _not_checked(f"lengths are 1 or more{', and in descending order' if enforce_sorted else ''}")
+    _record_unchecked(f"lengths are 1 or more{', and in descending order' if enforce_sorted else ''}")
     return PackedSequenceProxy(x.transpose(0, 1) if batch_first else x, lengths.to(torch.int64), longest)
 
 
 def _largest(lengths: Sequence[Any]) -> int:
-    """Return the largest of the lengths that Python has.
+    """Return the largest of the lengths in a Python list.
 
     Raises:
-        TraceUnsupported: they are no constants.
+        TraceUnsupported: If they are not constants.
     """
     if not all(issubclass(type(length), Integral) for length in lengths):
         line = line_of(sys._getframe(2))
@@ -160,7 +160,7 @@ def _largest(lengths: Sequence[Any]) -> int:
 def pad_steps(
     sequence: rnn.PackedSequence, batch_first: bool, padding_value: float, total_length: int | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the steps of a packed sequence, as many as were asked for or as the longest has, and its lengths."""
+    """Return the padded steps of a packed sequence, up to `total_length` or the longest length, and its lengths."""
     if not isinstance(sequence, PackedSequenceProxy):
         return _PADDED(sequence, batch_first, padding_value, total_length)
     steps, lengths = sequence.steps, sequence.lengths
@@ -170,7 +170,7 @@ def pad_steps(
     if total_length is None:
         steps = steps[: _longest(sequence)]
     elif expression(total_length) != expression(sequence.steps.shape[0]):
-        _not_checked("no length exceeds total_length")
+        _record_unchecked("no length exceeds total_length")
         steps = _pad_or_cut(steps, total_length, padding_value)
     return steps.transpose(0, 1) if batch_first else steps, lengths
 
@@ -185,7 +185,7 @@ def _longest(sequence: PackedSequenceProxy) -> Any:
 
 
 def _pad_or_cut(steps: torch.Tensor, length: Any, padding_value: float) -> torch.Tensor:
-    """Cut off or add steps, without asking which of the two it is."""
+    """Cut or pad the steps to this length, without a test of which is needed."""
     further = steps.new_full((length, *steps.shape[1:]), padding_value)
     return torch.cat([steps, further])[:length]
 
@@ -204,7 +204,7 @@ def _wrap_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _run(layer: nn.RNNBase, sequence: PackedSequenceProxy, hx: Any) -> tuple[PackedSequenceProxy, Any]:
-    """Return what a recurrent layer makes of a packed sequence: another one, and the last state of each."""
+    """Return the results of a recurrent layer for a packed sequence: another one, and the final states."""
     layer._update_flat_weights()
     x, has_cells = sequence.steps, layer.mode == "LSTM"
     if torch._C._is_any_autocast_enabled():
@@ -216,8 +216,8 @@ def _run(layer: nn.RNNBase, sequence: PackedSequenceProxy, hx: Any) -> tuple[Pac
     settings = layer.bias, layer.num_layers, float(layer.dropout), layer.training, layer.bidirectional
     weights = list(layer._flat_weights)
     out, *finals = recurrences().of_lengths(x, sequence.lengths, states, weights, KINDS[layer.mode], *settings)
-    made = PackedSequenceProxy(out, sequence.lengths, sequence.longest, is_clear=True)
-    return made, tuple(finals) if has_cells else finals[0]
+    result = PackedSequenceProxy(out, sequence.lengths, sequence.longest, is_clear=True)
+    return result, tuple(finals) if has_cells else finals[0]
 
 
 def _zeros(layer: nn.RNNBase, x: torch.Tensor) -> list[torch.Tensor]:
@@ -235,5 +235,5 @@ def _sizes_of_states(layer: nn.RNNBase, x: torch.Tensor) -> list[tuple[int, int,
     return [(layer.num_layers * (2 if layer.bidirectional else 1), x.shape[1], size) for size in hidden]
 
 
-def _not_checked(what: str) -> None:
+def _record_unchecked(what: str) -> None:
     _UNCHECKED[-1][f"{line_of(sys._getframe(2))}: torch checks that {what}; the exported model does not"] = None

@@ -1,4 +1,4 @@
-"""Answers to the tests that a run makes of values: those that are given, and then what the values say."""
+"""Outcomes of the value tests in a run: the given ones first, and then those of the actual values."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from .plan import Plan
 from .source_location import line_of, outside
 
 aten = torch.ops.aten
-BRANCH = aten.is_nonzero.default  # how a test is noted, whatever asked for it
+BRANCH = aten.is_nonzero.default  # how every test is recorded, whichever call makes it
 READS_ONE = (aten.item.default, aten._local_scalar_dense.default)
-MOST_TESTS = 4096  # of one run
-Pretended: TypeAlias = "Callable[[Sequence[Any], Any, Any], Any]"  # of the calls before, an operator, and what it gave
+MOST_TESTS = 4096  # in one run
+Pretended: TypeAlias = "Callable[[Sequence[Any], Any, Any], Any]"  # of the earlier calls, an operator, and its result
 LOOP = "A loop whose number of iterations depends on a value needs torch.while_loop"
 
 
 class TracerProtocol(Protocol):
-    """Who is asked for a value, and has noted calls."""
+    """The tracer, as `PathDecisions` needs it."""
 
     rows: list[Any]
     constness: Any
     loops: Any
 
     def refusal(self, why: str) -> Exception:
-        """Return the error for something that a run does not show, with the line."""
+        """Return the error, with the line, for something that traced runs do not support."""
 
     def refuse(self, error: Exception) -> Exception:
         """Keep the first error that ends the run, and return it."""
@@ -39,11 +39,11 @@ class TracerProtocol(Protocol):
 
 @dataclass
 class ConstantPolicy:
-    """Whether what follows from weights alone has one answer in the runs of a model.
+    """Whether tests of constant tensors have one outcome in all runs of a model.
 
     Attributes:
-        was_asked: whether a run has asked for any of it.
-        lines: that did, where it has one answer.
+        was_asked: whether a run made such a test.
+        lines: the lines of such tests, if they have one outcome.
     """
 
     has_one_answer: bool = False
@@ -51,7 +51,7 @@ class ConstantPolicy:
     lines: dict[str, None] = field(default_factory=dict)
 
     def asked(self, line: str) -> bool:
-        """Note a line that asks, and return whether it gets the one answer."""
+        """Record the line of such a test, and return whether it has one outcome."""
         self.was_asked = True
         if self.has_one_answer:
             self.lines[line] = None
@@ -59,13 +59,13 @@ class ConstantPolicy:
 
 
 class PathDecisions:
-    """Answers tests in their order, and keeps what was answered.
+    """Decides the tests in their order, and records the outcomes.
 
     Args:
-        given: the first answers, whatever the values say.
+        given: the first outcomes, whatever the values are.
         plan: how the module is run.
-        constant_policy: whether what follows from weights alone has one answer.
-        pretended: gives results of calls other sizes, and numbers that are read other values.
+        constant_policy: whether tests of constants have one outcome.
+        pretended: replaces data-dependent sizes and numbers.
     """
 
     def __init__(
@@ -80,20 +80,20 @@ class PathDecisions:
         self.given = tuple(given)
         self.answers: list[bool] = []
         self.lines: list[str] = []
-        self.numbers: dict[str, None] = {}  # the lines that read one
-        self.is_off_trace = False  # whether an answer was another than the values'
+        self.numbers: dict[str, None] = {}  # the lines that read a number
+        self.is_off_trace = False  # whether an outcome differs from that of the values
         self._known: dict[Any, tuple[int, bool]] = {}
 
     def known_outcome(self, ref: Any, rows: Sequence[Any]) -> bool | None:
-        """Return the answer to a test that was asked before, if nothing was written since."""
-        asked, answer = self._known.get(ref, (0, None))
-        return None if answer is None or any(_writes(row.op) for row in rows[asked:]) else answer
+        """Return the outcome of an earlier test of the same tensor, if nothing was written since."""
+        since, answer = self._known.get(ref, (0, None))
+        return None if answer is None or any(_writes(row.op) for row in rows[since:]) else answer
 
-    def answer(self, tracer: TracerProtocol, tensor: torch.Tensor, ref: Any, said: bool) -> tuple[bool, bool]:
-        """Return the answer to a test, and whether it was asked for the first time since something was written.
+    def answer(self, tracer: TracerProtocol, tensor: torch.Tensor, ref: Any, actual: bool) -> tuple[bool, bool]:
+        """Return the outcome of a test, and whether it is new rather than a repetition without a write in between.
 
         Args:
-            said: what the values say.
+            said: the outcome of the actual value.
         """
         frame = outside(sys._getframe(1))
         answer, is_new = None, True
@@ -106,21 +106,21 @@ class PathDecisions:
             place = len(self.answers)
             if place == MOST_TESTS:
                 raise tracer.refusal(f"{LOOP}: the model evaluates {MOST_TESTS} conditions on values, the last")
-            answer = self.given[place] if place < len(self.given) else said
+            answer = self.given[place] if place < len(self.given) else actual
             self._known[ref] = len(tracer.rows), answer
             self.answers.append(answer)
-        self.is_off_trace |= answer != said
+        self.is_off_trace |= answer != actual
         self.lines.append(line_of(frame))
         return answer, is_new
 
 
 def is_branch(func: Any, args: Sequence[Any]) -> bool:
-    """Return whether a call asks a tensor for something that has two answers only."""
+    """Return whether a call reads a boolean from a tensor."""
     return func is BRANCH or (func in READS_ONE and args[0].dtype == torch.bool)
 
 
 def is_deliberate(error: Exception) -> bool:
-    """Return whether a statement of Python, `raise` or `assert`, raised this error, and not in the handling of another."""
+    """Return whether a Python `raise` or `assert` raised this error, outside the handling of another one."""
     last = error.__traceback__
     while last is not None and last.tb_next is not None:
         last = last.tb_next

@@ -1,4 +1,4 @@
-"""What Python holds while a loop goes on: numbers, and tensors."""
+"""Numbers and tensors in the Python variables of a loop."""
 
 from __future__ import annotations
 
@@ -13,26 +13,28 @@ PLAIN_NUMBERS = (int, float, bool, str, type(None))
 
 
 def keep_python_scalars(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield Python's own numbers in variables, in containers and attributes inside them, by name."""
+    """Yield the Python numbers in variables, and in the containers and attributes inside them, by name."""
     for name, value in variables.items():
         if isinstance(value, torch.nn.Module):
             parts = {f"{name}.{path}".strip("."): vars(module) for path, module in value.named_modules()}
         else:
             parts = {name: vars(value)} if hasattr(value, "__dict__") and not isinstance(value, torch.Tensor | type | ModuleType) else {}
-        yield from ((f"{path}.{key}", inner) for path, held in parts.items() for key, inner in held.items() if type(inner) in PLAIN_NUMBERS)
+        yield from (
+            (f"{path}.{key}", inner) for path, members in parts.items() for key, inner in members.items() if type(inner) in PLAIN_NUMBERS
+        )
         for path, leaf in pytree.tree_leaves_with_path(value):
             if type(leaf) in PLAIN_NUMBERS:
                 yield f"{name}{pytree.keystr(path)}", leaf
 
 
 def tensors_held(variables: Mapping[str, Any]) -> Iterator[tuple[str, torch.Tensor]]:
-    """Yield the tensors in variables, in containers and attributes inside them, by name; those of a list from its end as well."""
+    """Yield the tensors in variables, containers and attributes, by name; those of a list are also indexed from its end."""
     for name, value in variables.items():
         if isinstance(value, torch.Tensor):
             yield name, value
         elif isinstance(value, torch.nn.Module):
-            held = ((f"{name}.{path}.{key}", part) for path, module in value.named_modules() for key, part in vars(module).items())
-            yield from ((path, part) for path, part in held if isinstance(part, torch.Tensor))
+            members = ((f"{name}.{path}.{key}", part) for path, module in value.named_modules() for key, part in vars(module).items())
+            yield from ((path, part) for path, part in members if isinstance(part, torch.Tensor))
         elif isinstance(value, (list, tuple, dict)):
             yield from ((f"{name}{path}", part) for path, part in _iterate_container(value) if isinstance(part, torch.Tensor))
         elif hasattr(value, "__dict__") and not isinstance(value, (type, ModuleType)):

@@ -1,4 +1,4 @@
-"""Why a module cannot be captured by running it."""
+"""The reasons why a module cannot be captured by traced runs."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from .source_location import line_of, outside
 
 
 class TraceUnsupported(CaptureError):
-    """Runs do not show what a file would have to do; the text is the reason, with the line. torch.export may know."""
+    """Runs do not show what the exported model must do. The text is the reason with the line. torch.export may still succeed."""
 
 
 class NoFallback(TraceUnsupported):
-    """No file can be right, and torch.export does not see it: it would give one that is silently wrong."""
+    """No exported model can be correct, but torch.export would not notice and return one that is silently wrong."""
 
 
 class RangeBoundRaises(NoFallback):
-    """The model raises at an end that was asked for; runs without values have shown it as well."""
+    """The model raises at a requested end of a range, also in runs without values."""
 
 
 class UnboundedGuardChain(NoFallback, FrozenDimension):
-    """A loop tests a size in each turn; torch.export would follow the turns of the example, and then be refused for that."""
+    """A loop tests a size in each iteration. torch.export would unroll the iterations of the example, and then fail."""
 
 
 class TooManyPaths(TraceUnsupported):
-    """Tests of values lead to more paths than a file has; torch.export decides none of them."""
+    """Tests of values lead to too many paths. torch.export does not support such tests at all."""
 
 
 class ListLengthFollowsSize(TraceUnsupported):
-    """A tensor is made of a list that is as long as a moving size; torch.export takes that size for a constant."""
+    """A tensor is created from a list whose length is a dynamic size. torch.export would specialise that size."""
 
 
 class AlwaysRaises(TraceUnsupported):
-    """The model raises at all sizes that were tried; `told` is what."""
+    """The model raises at all sizes tried; `told` is the error."""
 
-    def __init__(self, told: str) -> None:
-        super().__init__(f"the model raises an error at all sizes: {told}")
-        self.told = told
+    def __init__(self, message: str) -> None:
+        super().__init__(f"the model raises an error at all sizes: {message}")
+        self.told = message
 
 
 class Restart(TraceUnsupported):
-    """A further run can do it, with a refined plan.
+    """A further run can succeed with a refined plan.
 
     Attributes:
-        refine: returns the plan of that run; the same plan where it knows already what this error is about.
+        refine: returns the refined plan; the same plan if it has this refinement already.
     """
 
     def __init__(self, why: str, refine: Callable[[Plan], Plan]) -> None:
@@ -57,43 +57,43 @@ class Restart(TraceUnsupported):
 
 
 def restart(tracer: Any, why: str, refine: Callable[[Plan], Plan]) -> Exception:
-    """Return the error of a run that a further one with a refined plan may not have; an earlier error of the run comes first."""
+    """Return the error that restarts a run with a refined plan, or an earlier error of the run."""
     found: Exception = tracer.refuse(Restart(f"{why} at {line_of(sys._getframe(1))}", refine))
     return found
 
 
 def restart_keeping_scalars(tracer: Any, why: str) -> Exception:
-    """Return the error of a run that reads a number; a further one keeps those that the model's code around this call reads."""
+    """Return the error that restarts a run which reads a number, with a plan that keeps the numbers of that module symbolic."""
     frame = outside(sys._getframe(1))
     return restart(tracer, why, partial(Plan.keep_scalars, module=None if frame is None else frame.f_globals))
 
 
 class TestInLoop(TraceUnsupported):
-    """An iteration of a loop that is rolled tests a value; runs can show which answers an iteration may give.
+    """An iteration of a rolled loop tests a value. Runs can show the possible outcomes of an iteration.
 
     Attributes:
-        place: of the loop.
+        place: the location of the loop.
     """
 
-    __test__ = False  # to pytest
+    __test__ = False  # for pytest
     place: Any
 
 
 class ConstantDependsOnSize(TraceUnsupported):
-    """What was taken for the same in every call is not: a further run takes nothing for it."""
+    """A value taken for a constant depends on a size. A further run treats no value as constant."""
 
 
 class CallSequenceDiverged(TraceUnsupported):
-    """Runs differ by a call, which may be one that torch leaves out at some sizes."""
+    """Runs differ in a call, which torch may skip at some sizes."""
 
 
 class AliasDiverged(CallSequenceDiverged):
-    """The model writes into a copy, or into what it was made of; where it is none, at one row say, torch.export does not see the write."""
+    """The model writes into a copy or its source. torch.export misses the write at sizes where torch does not copy."""
 
 
 class ConstantDiverged(TraceUnsupported):
-    """An operator takes numbers that no size explains; torch.export may know what they follow, or note one of them."""
+    """An operator has numbers that no size explains. torch.export may have an expression or a guard for them."""
 
 
 class NeedsRealValues(TraceUnsupported):
-    """Runs multiply much; made without values, which is cheap, they do not show enough."""
+    """Runs need many multiplications, and runs without values do not show enough."""

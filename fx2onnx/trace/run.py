@@ -1,4 +1,4 @@
-"""One run of a module, noted."""
+"""Record one run of a module."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def trace(
     script: PathDecisions | None = None,
     watch: Watch | None = None,
 ) -> Trace:
-    """Run a module on arguments that are its own to keep, and return what it did.
+    """Run a module on arguments that it may modify, and return the trace.
 
     Args:
-        follower: is told of each call as it is made, with its line and the modules around it.
-        script: answers the tests of values.
+        follower: receives each call as it is made, with its line and the enclosing modules.
+        script: decides the tests of values.
         watch: watches loops, or equal blocks.
 
     Raises:
-        TraceUnsupported: the run does something that notes do not show. Whatever the module or the follower raises.
+        TraceUnsupported: If the run does something that a trace cannot represent.
     """
     scopes, script = Scopes(model) if follower else None, script or PathDecisions()
     buffers = dict(model.named_buffers(remove_duplicate=False))
@@ -63,7 +63,7 @@ def trace(
     try:
         with ExitStack() as stack:
             for context in (
-                torch.set_grad_enabled(torch.is_grad_enabled()),  # as before afterwards, where the model sets it and leaves it
+                torch.set_grad_enabled(torch.is_grad_enabled()),  # restores the mode if the model changes it
                 torch.random.fork_rng(devices=()),
                 _compiling_state_context(),
                 enable_python_dispatcher(),
@@ -72,12 +72,12 @@ def trace(
             ):
                 stack.enter_context(context)
             torch.default_generator.manual_seed(SEED)
-            stack.enter_context(nullcontext() if script.plan.scalar_modules is None else _numbers_noted(tracer, script))
+            stack.enter_context(nullcontext() if script.plan.scalar_modules is None else _record_numbers(tracer, script))
             stack.enter_context(scopes.follow_calls() if scopes else nullcontext())
             stack.enter_context(follower.follow(tracer) if follower else nullcontext())
             stack.enter_context(watch(tracer) if watch else nullcontext())
             stack.enter_context(restore_module_state(model))
-            answers = model(*args, **kwargs)
+            outputs = model(*args, **kwargs)
             check_buffers(model, buffers, tracer)
     except Exception as error:
         if tracer.refused is not None:
@@ -87,21 +87,21 @@ def trace(
         return Trace(tracer.rows, [], None, tracer.constants, error, answers=tracer.constness.answers)
     if tracer.refused is not None:
         raise tracer.refused
-    leaves, spec = pytree.tree_flatten(answers)
+    leaves, spec = pytree.tree_flatten(outputs)
     _check_results(leaves)
     if follower is None:
-        _check_numbers_told_all(model, arguments, answers, tracer, script)
+        _check_number_types(model, arguments, outputs, tracer, script)
     returned = [tracer.resolve_ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, loops = frozenset(tracer.changed), tracer.loops.found if tracer.loops is not None else ()
     return Trace(tracer.rows, returned, spec, tracer.constants, changed=changed, loops=loops, answers=tracer.constness.answers)
 
 
-def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, tracer: Tracer, script: PathDecisions) -> None:
-    """Refuse a model that gives something else where it reads numbers of Python, whose type it may have asked for."""
+def _check_number_types(model: nn.Module, arguments: Any, outputs: Any, tracer: Tracer, script: PathDecisions) -> None:
+    """Refuse a model whose results differ if it reads Python numbers, because it may check their type."""
     if not script.numbers or script.is_off_trace or tracer.changed or any(effects.is_random(row.op) for row in tracer.rows):
         return
-    has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, answers)))
-    if has_values and not equal_results(called_apart(model, arguments), answers):
+    has_values = not any(isinstance(leaf, FakeTensor) for leaf in pytree.tree_leaves((arguments, outputs)))
+    if has_values and not equal_results(called_apart(model, arguments), outputs):
         line = next(iter(script.numbers))
         raise TraceUnsupported(
             f"the model reads a number from a tensor at {line}, and may check its type: with a Python number it gives another result"
@@ -109,30 +109,30 @@ def _check_numbers_told_all(model: nn.Module, arguments: Any, answers: Any, trac
 
 
 def _check_results(leaves: Sequence[Any]) -> None:
-    """Refuse what a file cannot return: a number that was read, and an object that has tensors in it.
+    """Refuse results that an exported model cannot return: numbers read from tensors, and objects that contain tensors.
 
     Raises:
-        TraceUnsupported: there is one.
+        TraceUnsupported: If there is one.
     """
     for leaf in leaves:
         if isinstance(leaf, ScalarProxy):
             leaf.refuse("the caller as a result of the model,")
-        if _holds_tensors(leaf):
+        if _contains_tensors(leaf):
             raise TraceUnsupported(describe_unregistered_class(type(leaf).__name__))
 
 
-def _holds_tensors(leaf: Any) -> bool:
-    """Whether a result that torch does not take apart has tensors among its attributes."""
+def _contains_tensors(leaf: Any) -> bool:
+    """Whether a result that is not a pytree has tensors among its attributes."""
     if isinstance(leaf, (torch.Tensor, nn.Module, type)):
         return False
     names = [field.name for field in fields(leaf)] if is_dataclass(leaf) else getattr(leaf, "__dict__", ())
-    held = [getattr(leaf, name, None) for name in names]
-    return any(isinstance(part, torch.Tensor) for part in pytree.tree_leaves(held))
+    members = [getattr(leaf, name, None) for name in names]
+    return any(isinstance(part, torch.Tensor) for part in pytree.tree_leaves(members))
 
 
 @contextmanager
-def _numbers_noted(tracer: Tracer, script: PathDecisions) -> Iterator[None]:
-    """Let what is read of a tensor, while it lasts, be a number that notes its comparisons, and the layers that are chosen by it."""
+def _record_numbers(tracer: Tracer, script: PathDecisions) -> Iterator[None]:
+    """Record comparisons of numbers that are read from tensors, and the layers that they index."""
     numbers = apply_patches("numbers", tracer=tracer, lines=script.numbers, sizes=script.plan.size_reads)
     with numbers, symbolic_int(script.plan.scalar_modules or ()), apply_patches("chosen_layers"):
         yield

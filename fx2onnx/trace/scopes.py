@@ -1,4 +1,4 @@
-"""The modules that are being called."""
+"""Track the modules that are being called."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Scope: TypeAlias = dict[str, tuple[str, str]]
 
 
 class Scopes:
-    """The modules that are being called, from the outermost, as torch.export writes them beside each node."""
+    """The stack of modules being called, in the format of torch.export's `nn_module_stack`."""
 
     def __init__(self, model: nn.Module) -> None:
         self._paths = {id(module): path for path, module in model.named_modules()}
@@ -23,11 +23,11 @@ class Scopes:
         self._now: Scope = {}
 
     def now(self) -> Scope:
-        """Return them at this moment."""
+        """Return the current stack."""
         return self._now
 
     def follow_calls(self) -> AbstractContextManager[None]:
-        """Follow, while it lasts, the calls of modules."""
+        """Track the calls of modules."""
         return apply_patches("scopes", enter=self._enter, leave=self._leave)
 
     def _enter(self, module: nn.Module) -> None:
@@ -40,7 +40,7 @@ class Scopes:
         self._now = build_module_stack(self._stack)
 
 
-@register_context("scopes", "the forward hooks of all modules", reason="a call of an operator does not say which module makes it")
+@register_context("scopes", "the forward hooks of all modules", reason="an operator call does not show which module makes it")
 @contextmanager
 def _hooks_registered(enter: Callable[[nn.Module], None], leave: Callable[[], None]) -> Iterator[None]:
     handles = (
@@ -55,5 +55,5 @@ def _hooks_registered(enter: Callable[[nn.Module], None], leave: Callable[[], No
 
 
 def build_module_stack(stack: list[tuple[str, str]]) -> Scope:
-    """Return modules, each by path and class, from the outermost, as a node of torch.export has them."""
+    """Return the path and class of each module, outermost first, in the format of torch.export."""
     return {f"L__self__{path}@{depth}": (path, kind) for depth, (path, kind) in enumerate(stack)}

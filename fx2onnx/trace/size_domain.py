@@ -1,4 +1,4 @@
-"""What is run: the settings of the moving sizes, and arguments of those sizes made from those that were given."""
+"""The sizes at which a model runs, and arguments of these sizes made from the example."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from .source_location import Environment
 from .value_witnesses import GIVEN, Values
 
 SizeAssignment = dict[sympy.Symbol, int]
-FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # times the example, how much longer the first axis is, and how much more each next one
-MAX_TRACED_SIZE = 20_000  # elements of an axis that are run, where runs are held to a limit of work and memory
-MAX_TRACED_SIZE_WITH_VALUES = 4097  # where they are not
-FEW = 4  # sizes next to a condition that are run
+FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # factor, first addition and its increment, for sizes larger than the example's
+MAX_TRACED_SIZE = 20_000  # the largest traced size, if runs have a budget
+MAX_TRACED_SIZE_WITH_VALUES = 4097  # the same without a budget
+FEW = 4  # sizes tried near a condition
 
 
 def max_traced_size() -> int:
-    """Return how many elements of an axis are run at most."""
+    """Return the largest size at which a model is run."""
     return MAX_TRACED_SIZE_WITH_VALUES if BUDGET.get() is None else MAX_TRACED_SIZE
 
 
 @dataclass(frozen=True)
 class SizeDomain:
-    """The axes that move: the symbol of each, by the identity of its tensor and its place; the ranges of the symbols, and the example's.
+    """The dynamic axes: the symbol of each, by the id of its tensor and its axis; the ranges of the symbols, and the example's sizes.
 
-    The symbols are those of an environment that notes whatever Python asks of them.
+    The symbols belong to an environment that records guards.
 
     Attributes:
-        conditions: tests of sizes that hold at all sizes looked at.
-        fixed: symbols that have one size there, or follow another's, and no longer move.
-        units: of how many elements a loop along an axis takes at a turn, where that is known and more than one.
-        values: what the arguments of runs hold.
-        pretends: whether runs have sizes that make the conditions hold whatever their values say.
-        fresh: the symbols of sizes and numbers that values decide, which have no size in a setting.
-        taken: runs that were made, those of narrower axes among them, by what decides their calls and by the number of their values.
-        worked_out: the sizes that operators give, and the tests that torch made of those that they took, by call.
+        conditions: tests of sizes that hold at all sizes of this domain.
+        fixed: symbols that have one size here, or an expression of others, and are no longer dynamic.
+        chunk_sizes: the elements of an axis that each iteration of a loop processes, if that is known and more than one.
+        values: the values of the arguments of runs.
+        pretends: whether runs pretend data-dependent sizes that satisfy the conditions.
+        fresh: the symbols of data-dependent sizes and numbers, which have no size in a setting.
+        taken: the runs made, also in narrower domains, by what decides their calls and by the number of their values.
+        worked_out: the output sizes of operators, and torch's tests of their inputs, by call.
     """
 
     environment: Environment
@@ -70,10 +70,10 @@ class SizeDomain:
 
     @classmethod
     def of(cls, dims: Sequence[DynamicDim], leaves: Sequence[Any]) -> SizeDomain:
-        """Give each name a symbol, and each axis without a name its own; `past+seq` is the sum of two others, where it is their sum.
+        """Create a symbol for each name and each unnamed axis; `past+seq` is the sum of two others if their sizes add up to it.
 
         Raises:
-            TraceUnsupported: one is an expression of another, or axes of one name differ.
+            TraceUnsupported: If a dimension is derived from another, its size is out of range, or axes of one name differ in size.
         """
         tensors = {id(leaf): leaf for leaf in leaves if isinstance(leaf, torch.Tensor)}
         found = [(dim, tensors[dim.tensor].shape[dim.axis]) for dim in dims]
@@ -99,10 +99,10 @@ class SizeDomain:
         return cls(environment, sizes, ranges, example, {symbol: name for name, symbol in symbols.items()})
 
     def settings(self, few: bool = False) -> Iterator[SizeAssignment]:
-        """Yield sizes longer than the example's, and last the least; where nothing moves the only one that there is.
+        """Yield sizes longer than the example's, the smallest, and sizes near the conditions; one empty setting if nothing is dynamic.
 
         Args:
-            few: whether those are left out that tell expressions of several sizes apart.
+            few: whether to leave out the settings that distinguish expressions of several sizes.
         """
         if not self.example:
             yield {}
@@ -116,7 +116,7 @@ class SizeDomain:
                 yield self.clamp({other: 2 * n + 1 + 2 * i for i, (other, n) in enumerate(self.example.items())} | {symbol: size})
 
     def swap_size_order(self) -> list[SizeAssignment]:
-        """Return sizes that are in another order: what was longer than another is shorter."""
+        """Return sizes in reverse order: the longest becomes the shortest."""
         if len(self.example) < 2:
             return []
         sizes = sorted(self.example.values())
@@ -124,7 +124,7 @@ class SizeDomain:
         return [self.clamp({symbol: size + 2 + 3 * i for i, (symbol, size) in enumerate(zip(order, sizes, strict=True))})]
 
     def spare(self) -> list[SizeAssignment]:
-        """Return what is run where the settings do not tell enough."""
+        """Return further settings, for when the first ones are not sufficient."""
         return [self._longer(*further) for further in FURTHER[1:]]
 
     def longer(self) -> SizeAssignment:
@@ -135,16 +135,16 @@ class SizeDomain:
         return self.clamp({symbol: times * size + first + step * i for i, (symbol, size) in enumerate(self.example.items())})
 
     def clamp(self, setting: SizeAssignment) -> SizeAssignment:
-        """Return the nearest setting that the ranges and the conditions allow, as far as one of the sizes tried does."""
+        """Return the nearest setting that satisfies the ranges and, if one of the sizes tried does, the conditions."""
         near = {symbol: self._nearest(symbol, size) for symbol, size in setting.items()}
         return near if self.satisfies(near) else next(self._vary_one_size(near), near)
 
     def satisfies(self, setting: SizeAssignment) -> bool:
-        """Return whether these sizes are among those that are looked at."""
+        """Return whether these sizes satisfy the conditions."""
         return not any(fails(test, setting) for test in self.conditions)
 
     def _vary_one_size(self, setting: SizeAssignment) -> Iterator[SizeAssignment]:
-        """Yield the settings that hold and have another size of one axis: the nearest first, and of an axis that a condition asks of."""
+        """Yield settings that satisfy the conditions and change one size of a condition on several, nearest first."""
         joint = {symbol for test in self.conditions if len(test.free_symbols) > 1 for symbol in test.free_symbols}
         for symbol in sorted(joint & set(setting), key=str):
             others = {other: size for other, size in setting.items() if other != symbol}
@@ -168,7 +168,7 @@ class SizeDomain:
         return not any(is_false(test, symbol, size) for test in self.conditions)
 
     def candidates(self, symbol: sympy.Symbol) -> list[int]:
-        """Return sizes that the conditions allow, few or many, and sizes near to where a condition changes among them."""
+        """Return sizes that the conditions allow: samples, and sizes at which a condition may change."""
         least, most = self.ranges[symbol]
         least_others = {other: ends[0] for other, ends in self.ranges.items() if other != symbol}
         alone = (test.subs(least_others) for test in self.conditions if len(test.free_symbols) > 1)
@@ -177,35 +177,35 @@ class SizeDomain:
         return [n for n in sorted({*SAMPLE_SIZES, *near, FAR_SIZE}) if least <= n <= top and self._allows(symbol, n)]
 
     def propose_sizes(self, symbols: Collection[sympy.Symbol]) -> Iterator[SizeAssignment]:
-        """Yield settings, all allowed and some never run, of these sizes: each alone another than the example's, and all alike."""
+        """Yield allowed settings, some never run, in which one of these sizes differs from the example, and then all are equal."""
         moving = [symbol for symbol in self.example if symbol in symbols]
         for symbol in moving:
             alone = ({**self.example, symbol: size} for size in self.candidates(symbol) if size <= max_traced_size())
             yield from filter(self.satisfies, alone)
         yield from (self.clamp({**self.example, **dict.fromkeys(moving, size)}) for size in SAMPLE_SIZES)
 
-    def ranges_of(self, told: sympy.Basic) -> dict[sympy.Symbol, tuple[int, int]]:
-        """Return the ranges of the symbols of an expression, as large as they were asked for."""
-        decided = {symbol: self.fresh.range_of(symbol) for symbol in self.fresh.among(told)}
-        asked = {symbol: self.ranges[symbol] for symbol in told.free_symbols if symbol in self.ranges}
-        return {**{symbol: (least, most if most < max_traced_size() else MOST) for symbol, (least, most) in asked.items()}, **decided}
+    def ranges_of(self, expression: sympy.Basic) -> dict[sympy.Symbol, tuple[int, int]]:
+        """Return the ranges of the symbols of an expression, without the limit on traced sizes."""
+        decided = {symbol: self.fresh.range_of(symbol) for symbol in self.fresh.among(expression)}
+        declared = {symbol: self.ranges[symbol] for symbol in expression.free_symbols if symbol in self.ranges}
+        return {**{symbol: (least, most if most < max_traced_size() else MOST) for symbol, (least, most) in declared.items()}, **decided}
 
     def is_one(self, symbol: sympy.Symbol) -> bool:
-        """Return whether the one size that can be tried is the only one that meets the conditions."""
+        """Return whether the only candidate is also the only size that satisfies the conditions."""
         (size,) = self.candidates(symbol)
         alone = [test for test in self.conditions if test.free_symbols == {symbol}]
         least, most = self.ranges[symbol]
         return is_implied(sympy.Eq(symbol, size), {symbol: (least, most if most < max_traced_size() else MOST)}, alone)
 
     def count(self) -> int:
-        """Return how many settings there are, if they are few."""
+        """Return the number of candidate settings if there are conditions, or the largest traced size."""
         return prod(len(self.candidates(symbol)) for symbol in self.example) if self.conditions else max_traced_size()
 
     def assume(self, test: sympy.Basic, arguments: Any) -> tuple[SizeDomain, Any]:
-        """Return the axes, and arguments, at the sizes where a test holds, with an environment of their own.
+        """Return the domain and arguments in which a test holds, with a new environment.
 
         Raises:
-            TraceUnsupported: there is no such size that could be run.
+            TraceUnsupported: If no such size can be run.
         """
         if (equal := solve_equation(test)) is not None:
             return self._derive(self._following(*equal), dict([equal]), arguments)
@@ -221,7 +221,7 @@ class SizeDomain:
         return self._derive(apart, fixed, arguments)
 
     def chunk_axis(self, test: sympy.Basic, arguments: Any) -> tuple[SizeDomain, Any] | None:
-        """Return the axes, and arguments, of the sizes that a loop over parts takes, if a test may be of how many parts there are."""
+        """Return the domain and arguments for a loop over chunks, if a test may depend on the number of chunks."""
         parts = {part.args[1] for part in test.atoms(FloorDiv, IntTrueDiv, Mod, PythonMod) if part.args[1].is_Integer}
         if self.chunk_sizes or len(test.free_symbols) != 1 or len(parts) != 1:
             return None
@@ -229,32 +229,32 @@ class SizeDomain:
         return self._derive(replace(self, chunk_sizes={symbol: int(size)}), {}, arguments)
 
     def replace_example(self, symbol: sympy.Symbol, size: int, arguments: Any) -> tuple[SizeDomain, Any]:
-        """Return the axes, and arguments, where one size of the example is this."""
+        """Return the domain and arguments with another example size for one symbol."""
         moved = replace(self, example={**self.example, symbol: size})
         return moved._derive(moved, {}, arguments)
 
     def set_to_zero(self, symbol: sympy.Symbol, arguments: Any) -> tuple[SizeDomain, Any]:
-        """Return the axes, and arguments, where one size is 0, which no condition is asked of."""
+        """Return the domain and arguments with one size 0, without the conditions."""
         return self._derive(replace(self, conditions=()), {symbol: 0}, arguments)
 
     def format_setting(self, setting: Mapping[sympy.Symbol, Size]) -> str:
-        """Return a setting as a person reads it."""
+        """Return a readable setting."""
         return ", ".join(f"{self.names[symbol]} = {self.format_size(size)}" for symbol, size in setting.items())
 
-    def format_size(self, told: Any) -> str:
-        """Return a size, or a test of sizes, as a person reads it; of several sizes, as of a shape, each."""
+    def format_size(self, size: Any) -> str:
+        """Return a readable size or test, or all sizes of a shape."""
         names = {**self.names, **self.fresh.names}
-        return f"({', '.join(map(self.format_size, told))})" if isinstance(told, (tuple, list)) else format_with_names(told, names)
+        return f"({', '.join(map(self.format_size, size))})" if isinstance(size, (tuple, list)) else format_with_names(size, names)
 
     def _following(self, symbol: sympy.Symbol, value: sympy.Expr) -> SizeDomain:
-        """Return the axes where one size is an expression of another, which has to leave it in its range."""
+        """Return the domain in which one size equals an expression of others, with its range as conditions."""
         least, most = self.ranges[symbol]
         bounds = (value >= least, *([value <= most] if most < max_traced_size() else []))
         conditions = (*(test.subs(symbol, value) for test in self.conditions), *bounds)
         return replace(self, conditions=tuple(test for test in conditions if test != sympy.true and not _always(test)))
 
     def _derive(self, apart: SizeDomain, fixed: Mapping[sympy.Symbol, Size], arguments: Any) -> tuple[SizeDomain, Any]:
-        """Return axes with some sizes fixed, and arguments of these sizes, with an environment of their own."""
+        """Return the domain with some sizes fixed, and arguments of these sizes, with a new environment."""
         free = {symbol: size for symbol, size in self.example.items() if symbol not in fixed}
         moving = apart.clamp(free)
         if apart.conditions and not apart.satisfies(moving):
@@ -271,38 +271,38 @@ class SizeDomain:
         return replace(apart, environment=environment, sizes=sizes, example=moving, fixed={**self.fixed, **fixed}), moved
 
     def at(self, arguments: Any, setting: SizeAssignment, run: int = 0) -> Any:
-        """Return copies of the arguments of these sizes: what is longer begins again, so that every value is one that was given.
+        """Return copies of the arguments at these sizes; longer axes repeat the given values.
 
-        Each run begins elsewhere, and its floats are a little smaller: a tensor that was made of values is not the same in two runs.
-        In a run without values, large floats have none either.
+        Each run starts at another element and scales floats slightly, so tensors created from values differ between runs. In a run without
+        values, large float arguments have no values.
 
         Raises:
-            NeedsRealValues: in a run with values, they are too large together.
+            NeedsRealValues: If the arguments of a run with values are too large together.
         """
         work = BUDGET.get()
         if work is not None and work.has_values:
             work.check_inputs(self._elements(leaf, setting) for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor))
 
         def resized(leaf: torch.Tensor) -> torch.Tensor:
-            made = leaf.detach()
+            tensor = leaf.detach()
             if work is not None and work.leaves_out_input(leaf, self._elements(leaf, setting)):
                 return work.empty(leaf, self._shape(leaf, setting))
             for axis in range(leaf.dim()):
                 if (size := self.sizes.get((id(leaf), axis))) is not None:
-                    made = _resize_axis(made, axis, _at(size, setting), run)
-            made = made.clone() if made.data_ptr() == leaf.data_ptr() else made
-            made = made.mul_(1 - run / 64) if run and made.is_floating_point() else made
-            return made if self.values is GIVEN else self.values.of(made)
+                    tensor = _resize_axis(tensor, axis, _at(size, setting), run)
+            tensor = tensor.clone() if tensor.data_ptr() == leaf.data_ptr() else tensor
+            tensor = tensor.mul_(1 - run / 64) if run and tensor.is_floating_point() else tensor
+            return tensor if self.values is GIVEN else self.values.of(tensor)
 
         with nullcontext() if work is None else work.building():
             return pytree.tree_map_only(torch.Tensor, resized, arguments)
 
     def shapes(self, arguments: Any, setting: SizeAssignment) -> tuple[tuple[int, ...], ...]:
-        """Return the shapes that the arguments have at these sizes."""
+        """Return the shapes of the arguments at these sizes."""
         return tuple(self._shape(leaf, setting) for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor))
 
     def _shape(self, leaf: torch.Tensor, setting: SizeAssignment) -> tuple[int, ...]:
-        """The shape that an argument has at these sizes."""
+        """The shape of an argument at these sizes."""
         sizes = (self.sizes.get((id(leaf), axis), size) for axis, size in enumerate(leaf.shape))
         return tuple(size if isinstance(size, int) else _at(size, setting) for size in sizes)
 
@@ -323,7 +323,7 @@ def _resize_axis(tensor: torch.Tensor, axis: int, size: int, start: int) -> torc
 
 
 def solve_equation(test: sympy.Basic) -> tuple[sympy.Symbol, sympy.Expr] | None:
-    """Return the size that an equation of several says, as an expression of the others without division; None of any other test."""
+    """Return a symbol of an equation of several sizes, and its value as a polynomial of the others; None for other tests."""
     if not isinstance(test, sympy.Eq) or len(test.free_symbols) < 2:
         return None
     line = test.lhs - test.rhs
@@ -336,14 +336,14 @@ def solve_equation(test: sympy.Basic) -> tuple[sympy.Symbol, sympy.Expr] | None:
 
 
 def _always(test: sympy.Basic) -> bool:
-    """Whether a bound of an expression of sizes holds wherever these are one or more: it grows, and holds at ones."""
+    """Whether a lower bound holds for all sizes of 1 or more: the expression grows, and the bound holds at 1."""
     line = test.lhs - test.rhs
     grows = all(line.diff(symbol).is_positive for symbol in line.free_symbols)
     return isinstance(test, sympy.Ge) and grows and bool(line.subs(dict.fromkeys(line.free_symbols, 1)) >= 0)
 
 
 def _sum_of(name: str, size: int, sizes: Mapping[str, int]) -> list[str] | None:
-    """The names and numbers that a name like `past+seq` adds up, where these sizes do; None for any other name."""
+    """The summands of a name like `past+seq` if their sizes add up to this one; None for other names."""
     parts = [part.strip() for part in name.split("+")]
     if len(parts) == 1 or any(part not in sizes and not part.isdigit() for part in parts):
         return None
@@ -351,7 +351,7 @@ def _sum_of(name: str, size: int, sizes: Mapping[str, int]) -> list[str] | None:
 
 
 def environment_of(sizes: SizeAssignment, names: Mapping[sympy.Symbol, str]) -> Environment:
-    """Return an environment that knows these sizes, and has seen no test of them."""
+    """Return an environment with these sizes and without guards."""
     environment = Environment()
     for symbol, size in sizes.items():
         new_symbol(environment, names[symbol], size)
@@ -359,7 +359,7 @@ def environment_of(sizes: SizeAssignment, names: Mapping[sympy.Symbol, str]) -> 
 
 
 def new_symbol(environment: ShapeEnv, name: str, size: int) -> sympy.Symbol:
-    """Return the symbol that an environment has for the size of this name; environments give one name one symbol."""
+    """Return the symbol of this name. All environments have the same symbol for a name."""
     symbol = environment.create_symbol(size, ConstantSource(name), dynamic_dim=DimDynamic.DYNAMIC, do_not_specialize_zero_one=True)
     assert isinstance(symbol, sympy.Symbol)
     return symbol

@@ -1,4 +1,4 @@
-"""The text of a number that a symbol stands for: it would be the symbol's, so that a test of it would not be seen."""
+"""Refuse to convert symbolic numbers to text, because it would be the symbol's and a test of it would go unnoticed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOT_THE_MODEL_S = ("/site-packages/", "/logging/")
     reason="the text of a symbol is not that of its number, so a condition on it would be decided wrongly",
 )
 def _refusing(plain: Callable[[Any], str]) -> Callable[[Any], str]:
-    """Refuse to give the model's code the text of a number that values decide, or of a size beside texts of numbers."""
+    """Refuse text of a data-dependent number, or of a size in a function that has texts of numbers as constants."""
 
     def text(number: Any) -> str:
         frame = sys._getframe(1)

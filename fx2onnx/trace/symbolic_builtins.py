@@ -1,4 +1,4 @@
-"""What Python's own functions make of sizes: while a run is followed they keep the expression, where they would give a plain number."""
+"""Let Python's built-in functions return expressions for symbolic sizes, instead of plain numbers."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from .tracer import Tracer
 
 SYMBOLS = (torch.SymInt, torch.SymFloat)
 PLAIN = tuple(f"torch.{kind}.__{name}__" for kind in ("SymInt", "SymFloat") for name in ("int", "float"))
-TORCH_S_OWN = re.compile(r"torch$|torch\.(?!nn\b)|sympy\b")  # what asks a symbol for a number there means to
+TORCH_S_OWN = re.compile(r"torch$|torch\.(?!nn\b)|sympy\b")  # modules that expect a number from a symbol
 COMPARISONS = ("__gt__", "__ge__", "__lt__", "__le__", "__eq__", "__ne__")
-NO_SIZES = "must be bool, not SymBool"  # what torch says where it is given a comparison
+NO_SIZES = "must be bool, not SymBool"  # torch's error for a comparison of sizes
 WITH_FLOATS = ("mul", "rmul", "add", "radd", "sub", "rsub", "truediv", "rtruediv")
 
 
 @contextmanager
 def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, plan: Plan) -> Iterator[None]:
-    """Let sizes be symbols while it lasts, of which `len`, `divmod` and functions of `math` keep the expression, and what else is asked."""
+    """Make sizes symbolic, with `len`, `divmod` and functions of `math` that keep expressions, and with what the plan keeps."""
     with ExitStack() as stack:
         stack.enter_context(apply_patches("tracked_sizes", "python_numbers", tracer=tracer, environment=environment))
         for names in plan.size_modules:
@@ -50,7 +50,7 @@ def symbolic_builtins(tracer: Tracer, environment: ShapeEnv, plan: Plan) -> Iter
     issue="pytorch#154038",
 )
 def _wrap_comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """A comparison that is a test as soon as the model's own code makes it."""
+    """A comparison that becomes a guard immediately if the model's own code makes it."""
 
     def decided(self: Any, other: Any) -> Any:
         found = compare(self, other)
@@ -61,7 +61,7 @@ def _wrap_comparison(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any],
 
 @contextmanager
 def symbolic_int(modules: Sequence[dict[str, Any]]) -> Iterator[None]:
-    """Let `int` in these modules keep the number, or the size, that stands for an element of a tensor, while it lasts."""
+    """Let `int` in these modules keep the number or size that represents an element of a tensor."""
     with ExitStack() as stack:
         for names in modules:
             stack.enter_context(apply_patches("python_types", names=names, others={"int": Int}))
@@ -69,15 +69,15 @@ def symbolic_int(modules: Sequence[dict[str, Any]]) -> Iterator[None]:
 
 
 def int_as_item(tensor: torch.Tensor) -> Any:
-    """Return what `item()` gives of a tensor of one integer; what is none as it is."""
+    """Return `item()` of a tensor with one integer, and other tensors unchanged."""
     is_whole = tensor.numel() == 1 and tensor.dtype != torch.bool and not tensor.is_floating_point() and not tensor.is_complex()
     return tensor.item() if is_whole else tensor
 
 
-@register_context("python_types", "int and float in modules of the model", reason="they make a Python number of a size, or of a tensor")
+@register_context("python_types", "int and float in modules of the model", reason="they convert sizes and tensors to Python numbers")
 @contextmanager
 def _override_names(names: dict[str, Any], others: dict[str, Any]) -> Iterator[None]:
-    """Let names of a module be others, while it lasts; what else the module sets stays."""
+    """Override names of a module, and keep its other assignments."""
     before = {name: names[name] for name in others if name in names}
     names.update(others)
     try:
@@ -88,7 +88,7 @@ def _override_names(names: dict[str, Any], others: dict[str, Any]) -> Iterator[N
         names.update(before)
 
 
-_register = partial(register_patch, "python_numbers", reason="it makes a Python number of a dynamic size")
+_register = partial(register_patch, "python_numbers", reason="it converts a dynamic size to a Python number")
 
 
 @_register("builtins.len")
@@ -121,13 +121,13 @@ def _dispatch_on_size(plain: Callable[..., Any], of_size: Callable[[Any], Any]) 
 
 
 def _opaque(environment: ShapeEnv, function: Any, plain: Callable[[float], float], size: Any) -> Any:
-    told = expression(size)
-    real = ToFloat(told) if isinstance(size, torch.SymInt) else told
+    argument = expression(size)
+    real = ToFloat(argument) if isinstance(size, torch.SymInt) else argument
     return environment.create_symfloatnode(function(real), hint=plain(size.node.hint))
 
 
-@register_patch("python_numbers", *PLAIN, creates=True, reason="it makes a Python number of a dynamic size, and the run ends there")
-def _ending(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Callable[[Any], Any]:
+@register_patch("python_numbers", *PLAIN, creates=True, reason="it converts a dynamic size to a Python number, and the run ends there")
+def _end_run(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Callable[[Any], Any]:
     def end(self: Any) -> Any:
         names = sys._getframe(1).f_globals
         if plain is not None and TORCH_S_OWN.match(names.get("__name__", "")):
@@ -140,10 +140,10 @@ def _ending(plain: Callable[[Any], Any] | None, name: str, tracer: Tracer) -> Ca
 @register_patch(
     "python_numbers",
     *(f"torch.SymFloat.__{name}__" for name in WITH_FLOATS),
-    reason="sympy merges two factors, which rounds in another way than Python does",
+    reason="sympy merges two factors, which rounds differently from Python",
 )
 def _make_float_operation(plain: Callable[[Any, Any], Any], environment: ShapeEnv) -> Callable[[Any, Any], Any]:
-    """Return an operation on floats that are computed one after the other."""
+    """Return a float operation whose operands are evaluated one after the other."""
 
     def operation(self: torch.SymFloat, other: Any) -> Any:
         return plain(_isolate_float(self, environment), _isolate_float(other, environment) if isinstance(other, torch.SymFloat) else other)
@@ -152,15 +152,15 @@ def _make_float_operation(plain: Callable[[Any, Any], Any], environment: ShapeEn
 
 
 def _isolate_float(number: torch.SymFloat, environment: ShapeEnv) -> torch.SymFloat:
-    told = expression(number)
-    if not isinstance(told, (sympy.Add, sympy.Mul)) or not told.atoms(sympy.Float):
+    value = expression(number)
+    if not isinstance(value, (sympy.Add, sympy.Mul)) or not value.atoms(sympy.Float):
         return number
-    made: Any = environment.create_symfloatnode(FloatTrueDiv(told, sympy.Float(1.0)), hint=number.node.hint)
-    return made
+    isolated: Any = environment.create_symfloatnode(FloatTrueDiv(value, sympy.Float(1.0)), hint=number.node.hint)
+    return isolated
 
 
-class _Kept(type):
-    """A class that passes for the one that Python has, of which sizes are in eager."""
+class _BuiltinMeta(type):
+    """A class that passes for a builtin type, which sizes are instances of in eager."""
 
     symbol: type
 
@@ -177,13 +177,13 @@ class _Kept(type):
         return hash(cls.__bases__[0])
 
 
-class Int(int, metaclass=_Kept):
-    """`int`, of which a size stays an expression, and an element of a tensor what stands for it."""
+class Int(int, metaclass=_BuiltinMeta):
+    """`int` that keeps the expression of a size and the proxy of a tensor element."""
 
     symbol = torch.SymInt
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
-        """Return what `int` does, or an expression."""
+        """Return the result of `int`, or an expression."""
         if len(args) == 1 and isinstance(args[0], SYMBOLS):
             return args[0] if isinstance(args[0], torch.SymInt) else math.trunc(args[0])
         number = int_as_item(args[0]) if len(args) == 1 and isinstance(args[0], torch.Tensor) else next(iter(args), None)
@@ -192,13 +192,13 @@ class Int(int, metaclass=_Kept):
         return number if stands_for_it or is_read else int(*args, **kwargs)
 
 
-class Float(float, metaclass=_Kept):
-    """`float`, of which a size stays an expression."""
+class Float(float, metaclass=_BuiltinMeta):
+    """`float` that keeps the expression of a size."""
 
     symbol = torch.SymFloat
 
     def __new__(cls, *args: Any) -> Any:
-        """Return what `float` does, or an expression."""
+        """Return the result of `float`, or an expression."""
         if args and isinstance(args[0], SYMBOLS):
             return torch.sym_float(args[0])
         return float(*args)

@@ -1,6 +1,6 @@
-"""Numbers that `item()` reads: compared they are tests of values, given to arithmetic of tensors they are tensors.
+"""Proxies for the numbers that `item()` reads: a comparison is a test of a value, and arithmetic with tensors uses a tensor.
 
-Where an integer is used otherwise, a further run reads a size there; all else is refused.
+For other uses of an integer, a further run reads it as a symbolic size. All remaining uses are refused.
 """
 
 from __future__ import annotations
@@ -31,43 +31,43 @@ OTHER_USES = (
 )
 MAKERS = (torch.tensor, torch.as_tensor, torch.asarray)
 INDEXING = (torch.Tensor.__getitem__, torch.Tensor.__setitem__)
-OF_PYTHON_S_OWN = {*dir(int), *dir(float)}
+PYTHON_ATTRIBUTES = {*dir(int), *dir(float)}
 
 
 class Refuses(Protocol):
-    """Who is told of a use that no file can have, and knows the values that a file has as they are."""
+    """The tracer, as the proxies need it."""
 
     def refusal(self, why: str) -> Exception:
         """Return the error, with the line."""
 
     def number(self, tensor: torch.Tensor) -> Any:
-        """Note that Python reads an integer from a tensor, and return it."""
+        """Record that Python reads an integer from a tensor, and return it."""
 
     def is_constant(self, tensor: torch.Tensor) -> bool:
         """Return whether the values of a tensor are the same in every call."""
 
 
 class ScalarProxy:
-    """A number of one run: it stands for the element of a tensor, as that was when it was read."""
+    """A number that was read from a tensor, represented by a copy of that element."""
 
     def __init__(self, tensor: torch.Tensor, tracer: Refuses, place: CodeLocation | None) -> None:
         self.tensor = tensor.reshape(()).clone()
         self._tracer, self._place = tracer, place
-        self.chosen: dict[int, int | None] = {}  # the place that it has in lists, by their length
+        self.chosen: dict[int, int | None] = {}  # its index in lists, by their length
 
-    @property  # type: ignore[misc]  # of every object one may set it
+    @property  # type: ignore[misc]  # typeshed does not allow a property here
     def __class__(self) -> type:
-        """What the model takes it for."""
+        """The type that the model sees."""
         return float if self.tensor.is_floating_point() else int
 
     def __getattr__(self, name: str) -> Any:
-        """Refuse what a number of Python has; another attribute it has neither."""
-        if name in OF_PYTHON_S_OWN and hasattr(self.__class__, name):
+        """Refuse the attributes of Python's numbers; others do not exist."""
+        if name in PYTHON_ATTRIBUTES and hasattr(self.__class__, name):
             self.refuse(name)
         raise AttributeError(f"{self.__class__.__name__!r} object has no attribute {name!r}")
 
     def exact(self, other: Any) -> torch.Tensor:
-        """Return the tensor as Python holds its element: float64, or int64 where what it is compared with is an integer, too."""
+        """Return the tensor with Python's precision: int64 for a comparison of integers, otherwise float64."""
         whole = not self.tensor.is_floating_point() and not isinstance(other, float)
         whole &= not (isinstance(other, ScalarProxy) and other.tensor.is_floating_point())
         return self.tensor.to(torch.int64 if whole else torch.float64)
@@ -77,7 +77,7 @@ class ScalarProxy:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None) -> Any:
-        """Take the place of a tensor in arithmetic of floats, where that gives the same."""
+        """Use the tensor in float arithmetic for which the result is the same."""
         leaves = pytree.tree_leaves((args, kwargs))
         numbers = [leaf for leaf in leaves if isinstance(leaf, ScalarProxy)]
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
@@ -89,7 +89,7 @@ class ScalarProxy:
         return func(*args, **kwargs)
 
     def refuse(self, use: str, is_size: bool = True) -> NoReturn:
-        """Raise the error for a use of this number, which may be one that a size can have."""
+        """Raise the error for a use of this number. With `is_size`, a further run may read an integer as a size."""
         why = f"a number is read from a tensor and passed to {use}"
         if is_size and not self.tensor.is_floating_point() and self._place is not None:
             raise restart(self._tracer, why, partial(Plan.read_size, place=self._place))
@@ -118,13 +118,13 @@ for name in OTHER_USES:
 
 
 @register_context(
-    "numbers", "torch.Tensor.item", reason="a comparison of the number is a condition on a value, which a file needs both sides of"
+    "numbers", "torch.Tensor.item", reason="a comparison of the number is a condition on a value, which the exported model has to test"
 )
 class ItemIntercept(TorchFunctionMode):
-    """While it lasts, `item()` gives a `Number`; `lines` are those that call it.
+    """Replaces the result of `item()` by a `ScalarProxy`, and records the calling lines in `lines`.
 
     Args:
-        sizes: the places at which it gives an integer as a size.
+        sizes: the locations at which it returns an integer as a size.
     """
 
     def __init__(self, tracer: Refuses, lines: dict[str, None], sizes: Collection[CodeLocation]) -> None:
@@ -143,7 +143,7 @@ class ItemIntercept(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
     def _read_slice_ends(self, frame: Any, part: slice) -> slice:
-        """A slice whose ends are numbers, not tensors."""
+        """Return a slice with numbers instead of tensors."""
         ends = (part.start, part.stop, part.step)
         return slice(*(self._read(end, frame) if isinstance(end, torch.Tensor) and self._has_number(end) else end for end in ends))
 
@@ -151,7 +151,7 @@ class ItemIntercept(TorchFunctionMode):
         return tensor.dtype != torch.bool and not tensor.is_complex() and not self._tracer.is_constant(tensor)
 
     def _read(self, tensor: torch.Tensor, frame: Any, is_list: bool = False) -> Any:
-        """A number; in the place of a list of them, numbers as they are nested."""
+        """Return a number, or for `tolist()` a nested list of numbers."""
         if is_list and tensor.dim():
             return [self._read(part, frame, is_list) for part in tensor.unbind()]
         place = place_of(frame) if frame is not None else None

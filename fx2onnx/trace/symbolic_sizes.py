@@ -1,4 +1,4 @@
-"""Sizes that know their expression: a run in which `x.shape` gives symbols, and no value leaves a tensor unseen."""
+"""A mode in which `x.shape` returns symbols with expressions, and reads of values are detected."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from .tracer import Tracer
 READS_OF_NUMPY = ("numpy", "__array__", "__dlpack__")
 READS = (*READS_OF_NUMPY, "data_ptr", "untyped_storage", "storage", "__deepcopy__", "__reduce_ex__")
 COPIES = ("tensor", "as_tensor", "asarray", "new_tensor", "scalar_tensor")
-OF_NUMBERS = (torch.tensor, torch.as_tensor)
+FROM_NUMBERS = (torch.tensor, torch.as_tensor)
 aten = torch.ops.aten
-INT_ONLY_OPS = {  # by their schemas, so that torch takes a size for the number that it is in this run
+INT_ONLY_OPS = {  # their schemas accept integers only, so torch would use the concrete size of this run
     torch.linspace: (aten.linspace.default,),
     torch.logspace: (aten.logspace.default,),
     torch.triu_indices: (aten.triu_indices.default,),
@@ -59,22 +59,21 @@ INT_ONLY_OPS = {  # by their schemas, so that torch takes a size for the number 
 SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 SYMBOLS = (torch.SymInt, torch.SymFloat)
 NUMBERS = (int, *SYMBOLS)
-CHOICE = F.max_pool1d.__code__
+BOOLEAN_DISPATCH = F.max_pool1d.__code__
 CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 
 
-@register_context("tracked_sizes", "torch.Tensor.shape and its like", reason="the sizes of a real tensor are Python numbers")
+@register_context("tracked_sizes", "torch.Tensor.shape and similar attributes", reason="the sizes of a real tensor are Python numbers")
 class SymbolicSizeMode(TorchFunctionMode):
-    """While it lasts, moving sizes are symbols of an environment, which notes what Python asks of them; values stay inside tensors.
+    """Makes dynamic sizes symbols of an environment that records guards, and refuses reads of values outside tensors.
 
-    A function of torch that is written in Python is run without its question whether somebody takes its place, so that what it asks of
-    sizes is noted as well.
+    A torch function written in Python runs without its `__torch_function__` checks, so its own guards on sizes are recorded as well.
     """
 
     def __init__(self, tracer: Tracer, environment: ShapeEnv) -> None:
         super().__init__()
         self._tracer, self._environment = tracer, environment
-        self._within: list[Any] = []  # a method of torch may call its own namesake underneath
+        self._within: list[Any] = []  # a method of torch may call another of the same name
         self._special: dict[Any, Callable[..., Any]] = {
             torch.Tensor.shape.__get__: self._shape,  # type: ignore[attr-defined]
             torch.Tensor.size: self._size,
@@ -89,7 +88,7 @@ class SymbolicSizeMode(TorchFunctionMode):
         }
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Make the call, and see to it that what it returns is known to come from its arguments."""
+        """Make the call, and check that its result comes from recorded calls."""
         kwargs = kwargs or {}
         if func == SET_DATA:
             raise self._tracer.refusal("the model assigns to .data of a tensor", NoFallback)
@@ -100,16 +99,16 @@ class SymbolicSizeMode(TorchFunctionMode):
         if getattr(func, "__name__", "") in READS and isinstance(args[0], torch.Tensor):
             raise self._reads_values(func)
         if func in INT_ONLY_OPS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves((args, kwargs))):
-            return self._called_once(partial(self._call_with_expressions, INT_ONLY_OPS[func]), args, kwargs)
-        if func in OF_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
+            return self._record_errors(partial(self._call_with_expressions, INT_ONLY_OPS[func]), args, kwargs)
+        if func in FROM_NUMBERS and any(isinstance(leaf, SYMBOLS) for leaf in pytree.tree_leaves(args[:1])):
             return self._tensor_from_sizes(func, args, kwargs)
         if func in (torch.Tensor.__getitem__, torch.Tensor.__setitem__):
             self._check_slices(args[0], args[1])
         constants = len(self._tracer.constants)
-        out = self._called_once(func, args, kwargs)
+        out = self._record_errors(func, args, kwargs)
         given = [leaf for leaf in pytree.tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        made = self._tracer.constants[constants:] if getattr(func, "__name__", "") in COPIES else []
-        if given and any(all(tensor is not leaf for leaf in given) for tensor in made):
+        created = self._tracer.constants[constants:] if getattr(func, "__name__", "") in COPIES else []
+        if given and any(all(tensor is not leaf for leaf in given) for tensor in created):
             raise self._reads_values(func)
         if given and isinstance(out, torch.Tensor) and not self._tracer.knows(out):
             raise self._tracer.refusal(f"{getattr(func, '__name__', func)}() creates a tensor from others outside the traced operators,")
@@ -120,7 +119,7 @@ class SymbolicSizeMode(TorchFunctionMode):
         return self._tracer.refusal(f"{func.__name__}() reads tensor values", instead=instead)
 
     def _tensor_from_sizes(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
-        """Make the tensor of this run's numbers, and note of which expressions."""
+        """Create the tensor from this run's numbers, and record their expressions."""
         numbers = pytree.tree_map_only(SYMBOLS, lambda size: size.node.hint, args[0])
         self._tracer.made_of = pytree.tree_map(expression, args[0])
         try:
@@ -129,8 +128,8 @@ class SymbolicSizeMode(TorchFunctionMode):
             self._tracer.made_of = None
 
     def _call_with_expressions(self, overloads: Sequence[torch._ops.OpOverload], *args: Any, **kwargs: Any) -> Any:
-        """Have the call noted with its sizes, and made with their numbers, in the form in which torch hands it on."""
-        op = next((op for op in overloads if _takes(op, args, kwargs)), overloads[-1])
+        """Record the call with symbolic sizes, make it with their numbers, and pass the arguments as torch's dispatcher does."""
+        op = next((op for op in overloads if _accepts(op, args, kwargs)), overloads[-1])
         declared = [argument for argument in op._schema.arguments if not argument.kwarg_only]
         positional = [argument.name for argument in declared]
         options: dict[str, Any] = (
@@ -147,11 +146,11 @@ class SymbolicSizeMode(TorchFunctionMode):
         if "device" in options:
             options["device"] = torch.device(options["device"])
         options = {name: options[name] for name in ("dtype", "device", "pin_memory") if name in options}
-        noted: Callable[..., Any] = op._get_dispatch(DispatchKey.PreDispatch)  # type: ignore[assignment]
-        return noted(*values, **options)
+        call: Callable[..., Any] = op._get_dispatch(DispatchKey.PreDispatch)  # type: ignore[assignment]
+        return call(*values, **options)
 
-    def _called_once(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Make the call. An error of it that the model catches is a test of what torch asks of its arguments."""
+    def _record_errors(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Make the call, and record its error in case the model catches it, because that is an implicit guard."""
         try:
             return self._call(func, args, kwargs)
         except Exception as error:
@@ -160,7 +159,7 @@ class SymbolicSizeMode(TorchFunctionMode):
             raise
 
     def _call(self, func: Any, args: Any, kwargs: Any) -> Any:
-        if func in self._within or not _asks(func):
+        if func in self._within or not _may_dispatch(func):
             return func(*args, **kwargs)
         self._within.append(func)
         try:
@@ -170,7 +169,7 @@ class SymbolicSizeMode(TorchFunctionMode):
             self._within.pop()
 
     def _check_slices(self, x: torch.Tensor, index: Any) -> None:
-        """Refuse a slice that torch leaves out in this run, since the axis ends before, and may not at sizes that are never run."""
+        """Refuse a slice that torch skips in this run because the axis is shorter, but may not skip at other sizes."""
         for axis, stop in slices_that_may_be_left_out(x, index):
             size, end = self._tracer.sizes(x)[axis], expression(stop)
             if isinstance(size, int) or plain(stop) < x.shape[axis]:
@@ -209,38 +208,38 @@ class SymbolicSizeMode(TorchFunctionMode):
 
 
 def _repeat_for_axes(value: Any, axes: int | None) -> Any:
-    """A value as torch hands it on where a schema has a list, `int[2] kernel_size`."""
+    """Repeat a number as torch does if the schema has a list, such as `int[2] kernel_size`."""
     if axes is not None and isinstance(value, NUMBERS):
         return [value] * axes
     return list(value) if isinstance(value, tuple) else value
 
 
-def _takes(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:
-    """Whether an overload takes these arguments and no further ones without a default."""
+def _accepts(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:
+    """Whether an overload accepts these arguments without further required ones."""
     names = [argument.name for argument in op._schema.arguments if not argument.kwarg_only]
     return len(args) <= len(names) and set(kwargs) <= {argument.name for argument in op._schema.arguments} - set(names[: len(args)])
 
 
-def _asks(func: Any) -> bool:
-    """Whether a function is written in Python, is torch's, and asks whether a mode takes its place; or chooses between some that do."""
-    return _asks_itself(func) or any(map(_asks_itself, _chosen_from(func)))
+def _may_dispatch(func: Any) -> bool:
+    """Whether this is a Python function of torch that checks for `__torch_function__`, or chooses between such functions."""
+    return _has_checks(func) or any(map(_has_checks, _chosen_from(func)))
 
 
-def _asks_itself(func: Any) -> bool:
+def _has_checks(func: Any) -> bool:
     return isinstance(func, FunctionType) and func.__module__.startswith("torch") and not set(CHECKS).isdisjoint(func.__code__.co_names)
 
 
 def _chosen_from(func: Any) -> tuple[Any, ...]:
-    """The functions that torch's `boolean_dispatch` has put behind one name: pooling with indices and without."""
-    is_choice = isinstance(func, FunctionType) and func.__code__ is CHOICE
+    """The functions between which torch's `boolean_dispatch` chooses, such as pooling with and without indices."""
+    is_choice = isinstance(func, FunctionType) and func.__code__ is BOOLEAN_DISPATCH
     return tuple(cell.cell_contents for cell in func.__closure__ or ()) if is_choice else ()
 
 
 @cache
 def _skip_torch_function_checks(func: FunctionType) -> Callable[..., Any]:
-    """Return the function without the question whether a mode takes its place: the answer is always no."""
+    """Return the function with all `__torch_function__` checks false."""
     scope = {**func.__globals__, **{name: lambda *args: False for name in CHECKS if name in func.__globals__}}
-    chosen = tuple(CellType(_skip_torch_function_checks(one) if _asks_itself(one) else one) for one in _chosen_from(func))
-    made = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, chosen or func.__closure__)
-    made.__kwdefaults__ = func.__kwdefaults__
-    return made
+    chosen = tuple(CellType(_skip_torch_function_checks(one) if _has_checks(one) else one) for one in _chosen_from(func))
+    copied = FunctionType(func.__code__, scope, func.__name__, func.__defaults__, chosen or func.__closure__)
+    copied.__kwdefaults__ = func.__kwdefaults__
+    return copied

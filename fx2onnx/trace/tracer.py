@@ -33,53 +33,53 @@ from .source_location import frame_text, line_of
 
 aten = torch.ops.aten
 PLAIN = (torch.Tensor, nn.Parameter, nn.Buffer)
-MADE = (*PLAIN, FakeTensor)  # the last has no values
+MADE = (*PLAIN, FakeTensor)  # a FakeTensor has no values
 COPY, STALE = "a contiguous copy", "a tensor is read after a write into its contiguous copy, or the copy after a write into the tensor,"
 VALUES_LEFT_OUT = "a tensor whose values are left out"
-SEED = 5_738_291_046  # of runs; a model that draws from another has set it
+SEED = 5_738_291_046  # of runs; a model that draws from another seed has set it
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
 
 
 class Tracer(ProxyTorchDispatchMode):
-    """Notes calls of operators as torch dispatches them, before anything is taken apart: the place of torch.export's own tracer.
+    """Records pre-dispatch operator calls before decompositions, in place of torch.export's tracer.
 
-    Tensors are known by identity and by memory, since an operator may return another object; all are kept until the run ends.
+    Tensors are identified by id and by memory, because an operator may return another object. All are kept alive until the run ends.
     """
 
     def __init__(
         self, state: Mapping[str, torch.Tensor], script: PathDecisions, follower: TraceListener | None = None, scopes: Scopes | None = None
     ) -> None:
         TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
-        self._mode_key = None  # type: ignore[assignment]  # this one gives way to no other
+        self._mode_key = None  # type: ignore[assignment]  # this mode is not replaced by another
         self.pre_dispatch = True
         self.rows: list[OpEvent] = []
         self.constants: list[torch.Tensor] = []
         self.refused: Exception | None = None
         self.work = BUDGET.get()
-        self.follows_values = True  # whether sizes and numbers that values decide have symbols
+        self.follows_values = True  # whether data-dependent sizes and numbers have symbols
         self.has_failed = False  # whether an operator raised
-        self.failed = ""  # the last error of torch's that the model was told of, and its line
-        self.loops: Any = None  # tells turns apart, where there are any
+        self.failed = ""  # the last error of torch that the model could catch, with its line
+        self.loops: Any = None  # distinguishes iterations, if there are rolled loops
         self._script, self.follower, self._scopes = script, follower, scopes
         self.constness = ConstantAnalysis()
-        self.reads = script.plan.scalar_modules is not None  # whether numbers that are read note what is asked of them
+        self.reads = script.plan.scalar_modules is not None  # whether numbers that are read record their comparisons
         self._kept: list[torch.Tensor] = []
-        self.unseen_memory = partial(next, count(-1, -1))  # stands for memory that no tensor shows any more; that of tensors is positive
+        self.unseen_memory = partial(next, count(-1, -1))  # ids of memory that no tensor uses any more; those of tensors are positive
         self._refs: dict[int, Ref] = {}
         self._by_layout: dict[Any, Ref] = {}
         self.twins: dict[int, list[int]] = {}  # memory of a tensor and of its contiguous copy
         self._stale: set[int] = set()  # memory whose twin was written
-        self.made_of: Any = None  # the numbers that a constant is being made of, where sizes are among them
+        self.made_of: Any = None  # the expressions of a constant that is being created from sizes
         self.formulas: dict[int, Any] = {}  # of such constants
         self.inputs: dict[int, torch.Tensor] = {}
-        self.changed: set[int] = set()  # the inputs that were written into
-        self._given: dict[int, str] = {}  # memory that was there before the run, and whose it is
+        self.changed: set[int] = set()  # the inputs that the model has written into
+        self._given: dict[int, str] = {}  # memory that existed before the run, and its name
         for name, tensor in state.items():
             self.place(tensor, Ref("state", name), name)
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Whether each call is kept from torch.compile, which costs as much as to note it; nothing here is compiled."""
+        """Whether to skip torch.compile for each call. The check costs as much as recording it, and nothing here is compiled."""
         return False
 
     def __enter__(self) -> Tracer:
@@ -89,7 +89,7 @@ class Tracer(ProxyTorchDispatchMode):
         TorchDispatchMode.__exit__(self, *raised)
 
     def place(self, tensor: torch.Tensor, ref: Ref, given_as: str = "") -> None:
-        """Note where a tensor comes from, and its memory where that was there before the run."""
+        """Record where a tensor comes from, and its memory if that existed before the run."""
         self._refs.setdefault(id(tensor), ref)
         self._kept.append(tensor)
         if tensor.layout == torch.strided and type(tensor) in MADE:
@@ -98,17 +98,17 @@ class Tracer(ProxyTorchDispatchMode):
             self._given.setdefault(storage(tensor), given_as)
 
     def ref(self, tensor: torch.Tensor) -> Ref:
-        """Return where a tensor comes from; one that no call has made is a constant."""
+        """Return where a tensor comes from. A tensor that no call created is a constant."""
         if self._stale and storage(tensor) in self._stale:
             raise self.refusal(STALE, AliasDiverged)
         return self._refs.get(id(tensor)) or self._by_layout.get(layout_of(tensor)) or self._constant(tensor)
 
     def known_ref(self, tensor: torch.Tensor) -> Ref | None:
-        """Return where a tensor comes from; None of one that no call has made."""
+        """Return where a tensor comes from; None if no call created it."""
         return self._refs.get(id(tensor)) or (self._by_layout.get(layout_of(tensor)) if tensor.layout == torch.strided else None)
 
     def knows(self, tensor: torch.Tensor) -> bool:
-        """Return whether a call that was noted made this tensor, or it was there before."""
+        """Return whether a recorded call created this tensor or it existed before."""
         return id(tensor) in self._refs or layout_of(tensor) in self._by_layout
 
     def _constant(self, tensor: torch.Tensor) -> Ref:
@@ -123,7 +123,7 @@ class Tracer(ProxyTorchDispatchMode):
         return Ref("constant", number)
 
     def _number_of_equal(self, tensor: torch.Tensor) -> int:
-        """The number of the constant that holds the same: each turn of a loop makes one."""
+        """The number of an equal constant, because each iteration of a loop creates one."""
         if self.made_of is not None:
             raise self.refusal("a tensor is created from sizes in a model with loops over a dynamic dimension,")
         with _disable_current_modes():
@@ -131,29 +131,29 @@ class Tracer(ProxyTorchDispatchMode):
             return next(same, len(self.constants))
 
     def resolve_ref(self, tensor: torch.Tensor) -> Ref:
-        """Return where a tensor comes from, as what follows all loops sees it."""
+        """Return where a tensor comes from, as seen after all loops."""
         ref = self.ref(tensor)
         return self.loops.resolve_ref(ref) if self.loops is not None else ref
 
     @property
     def place_now(self) -> tuple[int, int]:
-        """How many calls and constants have been noted."""
+        """The number of calls and of constants recorded so far."""
         return len(self.rows), len(self.constants)
 
     def again(self, rows: Sequence[OpEvent], begin: int) -> None:
-        """Note calls that were not seen: what those from this number on did, with other tensors."""
+        """Add calls that were not made: those from `begin` on, repeated with other tensors."""
         self.rows += rows
         if self.follower is not None:
             with self._end_run_on_error():
                 self.follower.again(rows, begin)
 
     def gave(self, tensor: torch.Tensor, ref: Ref) -> None:
-        """Note that a tensor is what a call made that was not seen."""
+        """Record that a tensor is the result of a call that was not made."""
         self._kept.append(tensor)
         self._refs[id(tensor)] = self._by_layout[layout_of(tensor)] = ref
 
     def refusal(self, why: str, kind: type[TraceUnsupported] = TraceUnsupported, instead: str = "") -> Exception:
-        """Return the error for something that a run does not show, with its line and what to do; it counts also where it is caught."""
+        """Return the error for something that traced runs do not support, with the line and advice; it ends the run even if caught."""
         return self.refuse(kind(f"{why} at {line_of(sys._getframe(1))}{f': {instead}.' if instead else ''}"))
 
     def refuse(self, error: Exception) -> Exception:
@@ -162,12 +162,12 @@ class Tracer(ProxyTorchDispatchMode):
         return self.refused
 
     def __sym_dispatch__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Compute with sizes: that needs no note, since their expressions say all."""
+        """Compute with sizes, which is not recorded because their expressions are sufficient."""
         return func(*args, **(kwargs or {}))
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-        """Note the call, and make it."""
-        with torch._C.DisableTorchFunction():  # what is asked here of tensors is no call of the model's
+        """Record the call, and make it."""
+        with torch._C.DisableTorchFunction():  # calls on tensors in here are not those of the model
             return self._record(effects.replace_lift_fresh(func), args, kwargs or {})
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -183,11 +183,11 @@ class Tracer(ProxyTorchDispatchMode):
         leaves, spec = flatten_arguments(args, kwargs)
         came_of = self.constness.came_of(func, leaves, self)
         if self.loops is not None:
-            told, told_spec = self.loops.arg_refs(args, kwargs)
+            refs, refs_spec = self.loops.arg_refs(args, kwargs)
         else:
-            told, told_spec = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
+            refs, refs_spec = [self.ref(leaf) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves], spec
         if self.follower is not None:
-            told = [expression(leaf) for leaf in told]
+            refs = [expression(leaf) for leaf in refs]
             args, kwargs = unflatten_arguments(list(map(plain, leaves)), spec)
         sizes = effects.sizes_written(func, args, kwargs)
         out = self._call(func, args, kwargs)
@@ -195,7 +195,7 @@ class Tracer(ProxyTorchDispatchMode):
             raise self.refusal(f"{func} resizes its `out` tensor", NoFallback)
         if (view := effects.view_instead_of(func)) is not None:
             del self._refs[id(args[0])]  # from here on it is the view
-        row = OpEvent(view or func, told, told_spec, [], isinstance(out, (tuple, list)))
+        row = OpEvent(view or func, refs, refs_spec, [], isinstance(out, (tuple, list)))
         row.by_values = not effects.is_harmless(func) and effects.has_dynamic_output_shape(func, args, kwargs)
         if row.by_values and self._script.pretended is not None:
             out = self._script.pretended(self.rows, func, out)
@@ -208,9 +208,9 @@ class Tracer(ProxyTorchDispatchMode):
         return out
 
     def _call(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Make the call. Where values do not lead to it, an error of it says nothing of what the model does with those that do."""
+        """Make the call. Its error is inconclusive if the actual values would not have led to this branch."""
         try:
-            with torch._C._DisablePythonDispatcher():  # as eager makes it, and faster
+            with torch._C._DisablePythonDispatcher():  # as in eager, and faster
                 if effects.is_identity(func, args):
                     return args[0]
                 return func(*args, **kwargs) if self.work is None else self._call_within_budget(self.work, func, args, kwargs)
@@ -222,7 +222,7 @@ class Tracer(ProxyTorchDispatchMode):
             raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
 
     def _call_within_budget(self, work: ComputeBudget, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
-        """Make the call where it does not multiply too much; or make it without values."""
+        """Make the call if the budget allows; otherwise make it without values or end the run."""
         if work.has_values:
             if products := flops_of(func, args):
                 with self._end_run_on_error():
@@ -242,7 +242,7 @@ class Tracer(ProxyTorchDispatchMode):
             raise self.too_much(f"{func} cannot be called") from error
 
     def _drop_values(self, tensor: torch.Tensor) -> torch.Tensor:
-        """A tensor, or one like it without values; neither is to be written from then on, which the other would not show."""
+        """Return a tensor without values, and refuse later writes into either tensor, which the other would not show."""
         if isinstance(tensor, FakeTensor) or self.work is None:
             return tensor
         copy = self.work.copy_of(tensor)
@@ -251,13 +251,13 @@ class Tracer(ProxyTorchDispatchMode):
         return copy
 
     def too_much(self, why: str) -> Exception:
-        """Return the error for what only a run with all values shows."""
+        """Return the error for what only a run with all values can show."""
         return self.refusal(f"tracing takes more than {MAX_FLOPS:,} multiplications, and without tensor values {why}", NeedsRealValues)
 
-    def _answer_branch(self, tensor: torch.Tensor, said: bool) -> bool:
-        """The answer to a test of a value, which is noted."""
+    def _answer_branch(self, tensor: torch.Tensor, actual: bool) -> bool:
+        """Return the outcome of a value test, and record it."""
         ref = self.ref(tensor)
-        answer, is_new = self._script.answer(self, tensor, ref, said)
+        answer, is_new = self._script.answer(self, tensor, ref, actual)
         if not is_new:
             return answer
         row = OpEvent(BRANCH, [self.resolve_ref(tensor)], 1, [answer], False)
@@ -265,35 +265,35 @@ class Tracer(ProxyTorchDispatchMode):
         return answer
 
     def _add(self, row: OpEvent) -> None:
-        """Note a call that was made already."""
+        """Record a call that was already made."""
         if self.loops is None:
             self.rows.append(row)
         elif not self.loops.take(row):
-            return  # an earlier iteration has made it as well
+            return  # an earlier iteration made the same call
         if self.follower is not None:
-            self._tell(self.follower, row)
+            self._notify(self.follower, row)
 
     def number(self, tensor: torch.Tensor) -> Any:
-        """Note that Python reads an integer from a tensor, and return it: a symbol where sizes are symbols, in a run the number."""
+        """Record that Python reads an integer from a tensor, and return its symbol in a symbolic run, otherwise the number."""
         check_follows_values(self, "a number is read from a tensor in a loop, or in a function of a higher-order operator,")
         value = number_in(tensor, self.rows, self._script.pretended)
         self.rows.append(OpEvent(aten.item.default, [self.ref(tensor)], 1, [value], False, by_values=True))
         if self.follower is None:
             return value
-        self._tell(self.follower, self.rows[-1])
+        self._notify(self.follower, self.rows[-1])
         return self.follower.number(len(self.rows) - 1, value)
 
     def is_constant(self, tensor: torch.Tensor) -> bool:
-        """Return whether a value is the same in every call, as far as this run shows, so that the file has it as it is."""
+        """Return whether a value is the same in every call as far as this run shows, so that it can be a constant."""
         ref, constant_policy = self.ref(tensor), self._script.constant_policy
-        if self.loops is not None or ref.kind == "constant":  # of which no call shows that all runs have it
+        if self.loops is not None or ref.kind == "constant":  # no call shows that all runs have the same constant
             return False
         if (depends_on_sizes := self.constness.depends_on_sizes(tensor, ref)) and constant_policy.has_one_answer:
             raise self.refusal("a value that depends on sizes is read", ConstantDependsOnSize)
         return depends_on_sizes is False and constant_policy.asked(line_of(sys._getframe(1)))
 
     def note(self, op: Any, args: tuple[Any, ...], results: Sequence[torch.Tensor], sizes: list[Any]) -> None:
-        """Note a call that was made already, of an operator with graphs of its own."""
+        """Record a call, already made, of an operator with subgraphs."""
         if self.loops is not None and self.loops.stamp():
             raise self.refusal(f"{op} is called in a loop over a dynamic dimension, or until a value,")
         leaves, spec = pytree.tree_flatten((args, {}))
@@ -304,15 +304,15 @@ class Tracer(ProxyTorchDispatchMode):
         self._add(row)
 
     def sizes(self, tensor: torch.Tensor) -> tuple[Any, ...]:
-        """Return the sizes of a tensor as far as the follower knows them, or those that it has in this run."""
+        """Return the sizes of a tensor, as expressions if the follower knows them."""
         known = self.follower.known.get(self.ref(tensor)._replace(turns=())) if self.follower is not None else None
         return tuple(tensor.shape) if known is None else known
 
     def is_not_to_be_written(self, tensor: torch.Tensor, since: str) -> None:
-        """Refuse from here on whatever writes into the memory of this tensor."""
+        """Refuse later writes into the memory of this tensor."""
         self._given.setdefault(storage(tensor), since)
 
-    def _tell(self, follower: TraceListener, row: OpEvent) -> None:
+    def _notify(self, follower: TraceListener, row: OpEvent) -> None:
         assert self._scopes is not None
         row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
         with self._end_run_on_error():
@@ -320,7 +320,7 @@ class Tracer(ProxyTorchDispatchMode):
 
     @contextmanager
     def _end_run_on_error(self) -> Iterator[None]:
-        """What the follower raises ends the run, also where the model catches it. What it makes is no part of the run."""
+        """End the run on an error of the follower even if the model catches it, and create no fake tensors."""
         try:
             with unset_fake_temporarily() if self.work is not None else nullcontext():
                 yield
@@ -328,30 +328,30 @@ class Tracer(ProxyTorchDispatchMode):
             raise self.refuse(error) from None
 
     def _contiguous(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Make the call, which says nothing in a file; torch does not even make it where a tensor is contiguous, as it is of one row."""
-        ref, made = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
-        if self.work is not None and isinstance(made, FakeTensor):
-            self.work.record_call(aten.contiguous.default, [tensor], 1, made)
+        """Record nothing for the call, or a copy. torch skips the call for contiguous tensors, such as those with one row."""
+        ref, copy = self.ref(tensor), tensor.clone(memory_format=torch.contiguous_format)
+        if self.work is not None and isinstance(copy, FakeTensor):
+            self.work.record_call(aten.contiguous.default, [tensor], 1, copy)
         if RECORD_CONTIGUOUS_AS_COPY.get() and self.loops is None:
-            return self._record_copy(tensor, ref, made)
-        if not tensor.is_contiguous():  # it is a copy, which does not change with the tensor
-            self.twins.setdefault(storage(tensor), []).append(storage(made))
-        self.place(made, ref, COPY)
-        self._by_layout[layout_of(made)] = ref
-        return made
+            return self._record_copy(tensor, ref, copy)
+        if not tensor.is_contiguous():  # the copy does not change with the tensor
+            self.twins.setdefault(storage(tensor), []).append(storage(copy))
+        self.place(copy, ref, COPY)
+        self._by_layout[layout_of(copy)] = ref
+        return copy
 
-    def _record_copy(self, tensor: torch.Tensor, ref: Ref, made: torch.Tensor) -> torch.Tensor:
-        """Note the call as a copy, which it is of most tensors: where one of the two is written, the other is not to be read any more."""
+    def _record_copy(self, tensor: torch.Tensor, ref: Ref, copy: torch.Tensor) -> torch.Tensor:
+        """Record the call as a copy, which it usually is. After a write into one of both tensors, the other must not be read."""
         row = OpEvent(aten.clone.default, [ref, torch.contiguous_format], CONTIGUOUS, [], False)
-        row.made.append(self._output_meta(made, Ref("row", len(self.rows))))
+        row.made.append(self._output_meta(copy, Ref("row", len(self.rows))))
         self.rows.append(row)
         if tensor.is_contiguous() and (name := self._given.get(storage(tensor))) is not None:
-            self.is_not_to_be_written(made, name)
-        for one, other in ((tensor, made), (made, tensor)):
+            self.is_not_to_be_written(copy, name)
+        for one, other in ((tensor, copy), (copy, tensor)):
             self.twins.setdefault(storage(one), []).append(storage(other))
         if self.follower is not None:
-            self._tell(self.follower, row)
-        return made
+            self._notify(self.follower, row)
+        return copy
 
     def _output_meta(self, result: Any, ref: Ref) -> Any:
         if not isinstance(result, torch.Tensor):
@@ -369,11 +369,11 @@ class Tracer(ProxyTorchDispatchMode):
     def _check_surroundings(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
         if torch.is_autocast_enabled("cpu"):
             raise self.refusal("the model runs under autocast, which capture by running does not support,")
-        if effects.is_random(func) and (told := refuse_generator(args, kwargs, SEED)) is not None:
-            raise self.refusal(told[0], NoFallback, told[1])
+        if effects.is_random(func) and (reason := refuse_generator(args, kwargs, SEED)) is not None:
+            raise self.refusal(reason[0], NoFallback, reason[1])
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        """Refuse, before it is made, a call that reads values or changes what was there before."""
+        """Refuse, before it is made, a call that reads values or writes into what existed before the run."""
         if not isinstance(func, torch._ops.OpOverload):
             raise self.refusal(f"the higher-order operator {func} is called, which capture by running does not support,")
         self._check_surroundings(func, args, kwargs)

@@ -1,4 +1,4 @@
-"""Values that a model is run with, so that few, many or none of them are selected, and numbers come out small and large."""
+"""Values to run a model with, so that masks select few, many or no elements, and numbers are small or large."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ SEEDS = range(6)
 
 @dataclass(frozen=True)
 class Values:
-    """The values of a run, made of those that were given.
+    """Values for a run, computed from the given ones.
 
     Attributes:
-        name: tells them from others.
+        name: identifies them.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Values:
 
 
 def _select_rows(rows: int | None, given: torch.Tensor) -> torch.Tensor:
-    """Make so many entries along the first axis large or true, all where no number is said, and the others small or false."""
+    """Make the first `rows` entries large or true (all if None), and the others small or false."""
     if given.is_complex() or given.dtype == torch.uint8:
         return given
     chosen = torch.zeros(given.shape, dtype=torch.bool)
@@ -40,13 +40,13 @@ def _select_rows(rows: int | None, given: torch.Tensor) -> torch.Tensor:
 
 
 def _numbers(number: int, given: torch.Tensor) -> torch.Tensor:
-    """Put one number in the place of a few integers."""
+    """Replace a few integers by one number."""
     is_whole = not (given.is_floating_point() or given.is_complex()) and given.dtype not in (torch.bool, torch.uint8)
     return torch.full_like(given, number) if is_whole and given.numel() <= FEW_ELEMENTS else given
 
 
 def _random(seed: int, given: torch.Tensor) -> torch.Tensor:
-    """Draw other floats and truths, and put the integers that were given in another order."""
+    """Draw random floats and booleans, and sample integers from the given ones."""
     generator = torch.Generator().manual_seed(seed)
     if given.is_complex() or not given.numel():
         return given
@@ -65,4 +65,4 @@ OTHERS = (
     *(Values(f"the number {number}", partial(_numbers, number)) for number in NUMBERS),
     *(Values(f"drawn by {seed}", partial(_random, seed)) for seed in SEEDS),
 )
-FEW = (NONE, ONE, TWO, ALL)  # that every model is run with whose sizes values decide
+FEW = (NONE, ONE, TWO, ALL)  # used for every model with data-dependent sizes

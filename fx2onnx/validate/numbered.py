@@ -1,4 +1,4 @@
-"""A captured program with numbers in the place of its expressions, so that torch can call it node by node."""
+"""Replace the size expressions of a captured program by numbers, so that torch can call it node by node."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from ..ir.captured_program import RunProgram, SymbolicMeta
 from ..ir.expressions import python_number
 from .replay import Replay
 
-ItemIntercept = Mapping[sympy.Symbol, int]
+Numbers = Mapping[sympy.Symbol, int]
 
 
 def specialise_program(program: RunProgram, given: Sequence[Any]) -> RunProgram:
-    """Return the program for tensors of these sizes, in the order of its inputs; its nodes keep their names.
+    """Return the program for tensors of these sizes, in the order of its inputs, with the same node names.
 
     Raises:
-        TypeError, ValueError: something else is given for a tensor, or one of another number of axes; or values decide a number or a size.
+        TypeError: If an argument should be a tensor but is not.
+        ValueError: If a tensor has another number of axes, or if the program has a data-dependent number or size.
     """
-    held = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
+    values = {node.name: node.meta["val"] for node in program.graph.find_nodes(op="placeholder")}
     specs = [spec for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
-    wanted = [held[spec.arg.name] for spec in specs if not isinstance(spec.arg, ConstantArgument)]
-    pairs = [pair for value, leaf in zip(wanted, given, strict=False) for pair in _sizes_of(value, leaf)]  # state may come after
+    wanted = [values[spec.arg.name] for spec in specs if not isinstance(spec.arg, ConstantArgument)]
+    pairs = [pair for value, leaf in zip(wanted, given, strict=False) for pair in _sizes_of(value, leaf)]  # state may follow
     numbers = {size: number for size, number in pairs if isinstance(size, sympy.Symbol)}
     return replace(program, graph_module=_substitute_sizes(program.graph_module, numbers))
 
 
-class Turn(nn.Module):
-    """The body of a loop, in which sizes may follow the number of the turn."""
+class LoopBody(nn.Module):
+    """The body of a loop whose sizes may depend on the iteration number."""
 
-    def __init__(self, body: torch.fx.GraphModule, numbers: ItemIntercept) -> None:
+    def __init__(self, body: torch.fx.GraphModule, numbers: Numbers) -> None:
         super().__init__()
         self.body, self._numbers = body, numbers
 
     def forward(self, *given: Any) -> Any:
-        """Call the body with what is carried, the number of the turn, and the rest."""
+        """Call the body with the loop-carried values, the iteration number, and the other inputs."""
         return Replay(self.body, self._numbers).run(*given)
 
 
@@ -55,26 +56,26 @@ def _sizes_of(value: Any, leaf: Any) -> Sequence[tuple[Any, int]]:
     return tuple(zip(value.sizes, leaf.shape, strict=True))
 
 
-def _substitute_sizes(module: torch.fx.GraphModule, numbers: ItemIntercept) -> torch.fx.GraphModule:
+def _substitute_sizes(module: torch.fx.GraphModule, numbers: Numbers) -> torch.fx.GraphModule:
     graph, copies = torch.fx.Graph(), dict[torch.fx.Node, torch.fx.Node]()
     for node in module.graph.nodes:
         copied = copies[node] = graph.node_copy(node, copies.__getitem__)
-        copied.name = node.name  # also where it is one of Python's own, `input`, which torch.fx would number
+        copied.name = node.name  # also for a name like `input`, which torch.fx would number
         copied.args, copied.kwargs = torch.fx.node.map_aggregate((copied.args, copied.kwargs), partial(_number, numbers=numbers))
     root = nn.Module()
     for name, part in module.named_children():
         root.add_module(name, _specialise_submodule(part, numbers) if isinstance(part, torch.fx.GraphModule) else part)
-    made = torch.fx.GraphModule(root, graph)
-    made.meta.update(module.meta)
-    return made
+    specialised = torch.fx.GraphModule(root, graph)
+    specialised.meta.update(module.meta)
+    return specialised
 
 
-def _specialise_submodule(part: torch.fx.GraphModule, numbers: ItemIntercept) -> nn.Module:
-    held = [node.meta.get("val") for node in part.graph.find_nodes(op="placeholder")]
-    return Turn(part, numbers) if any(isinstance(value, torch.SymInt) for value in held) else _substitute_sizes(part, numbers)
+def _specialise_submodule(part: torch.fx.GraphModule, numbers: Numbers) -> nn.Module:
+    values = [node.meta.get("val") for node in part.graph.find_nodes(op="placeholder")]
+    return LoopBody(part, numbers) if any(isinstance(value, torch.SymInt) for value in values) else _substitute_sizes(part, numbers)
 
 
-def _number(leaf: Any, numbers: ItemIntercept) -> Any:
+def _number(leaf: Any, numbers: Numbers) -> Any:
     if not isinstance(leaf, sympy.Basic):
         return leaf
     found = leaf.subs(numbers)

@@ -1,4 +1,4 @@
-"""The ends that were given for moving sizes: a model is run there, and where it raises no file can keep what was asked."""
+"""Run the model at the bounds of the declared ranges. If it raises there, the declared range cannot be exported."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ OF_FAKE_TENSORS = torch._subclasses.fake_tensor.__name__
 
 
 def ends_kept(
-    model: nn.Module, axes: SizeDomain, arguments: Arguments, asked: Sequence[DynamicDim], accepted: Sequence[str]
+    model: nn.Module, axes: SizeDomain, arguments: Arguments, dims: Sequence[DynamicDim], accepted: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return what the ends promise that `dynamic_shapes` gives, one line for each axis, and which of them the model does not keep.
+    """Return one line for each declared range, with the bounds at which the model raises.
 
     Raises:
-        RangeBoundRaises: the model raises at an end, and the axis is not in `accepted`.
+        RangeBoundRaises: If the model raises at a bound of an axis that is not in `accepted`.
     """
     lines: dict[str, str] = {}
-    for dim in asked:
+    for dim in dims:
         if dim.name in lines or not has_end(dim):
             continue
         symbol = axes.sizes[dim.tensor, dim.axis]
-        told = [text for size in _ends(dim) if (text := _describe_failure(model, axes, arguments, symbol, size))]
-        if told and dim.name not in accepted:
+        failures = [text for size in _ends(dim) if (text := _describe_failure(model, axes, arguments, symbol, size))]
+        if failures and dim.name not in accepted:
             raise RangeBoundRaises(
-                f"{promise(dim)}, but the model {' and '.join(told)}. Correct the range of the Dim, "
+                f"{promise(dim)}, but the model {' and '.join(failures)}. Correct the range of the Dim, "
                 f"or accept the restriction with accept_ranges={quote_names([dim.name])}."
             )
-        lines[dim.name] = f"{promise(dim)}{''.join(f', and the model {text}' for text in told)}; the exported model does not check this"
+        lines[dim.name] = f"{promise(dim)}{''.join(f', and the model {text}' for text in failures)}; the exported model does not check this"
     return tuple(lines.values())
 
 
 def _ends(dim: DynamicDim) -> Iterator[int]:
-    """The ends that can be run: of a longer one nobody can say what it costs."""
+    """The bounds that can be run; larger ones might be too expensive."""
     if dim.least > 0:
         yield dim.least
     if isinstance(dim.most, int) and dim.most <= MAX_TRACED_SIZE_WITH_VALUES:
@@ -53,7 +53,7 @@ def _ends(dim: DynamicDim) -> Iterator[int]:
 
 
 def _describe_failure(model: nn.Module, axes: SizeDomain, arguments: Arguments, symbol: sympy.Expr, size: int) -> str:
-    """What the model raises where this size has this end, the others as in the example; empty where it answers, or runs do not tell."""
+    """Describe the exception of the model at this bound, with the example's other sizes; empty if there is none or runs cannot tell."""
     if symbol not in axes.example:
         return ""
     setting = {**axes.example, symbol: size}
@@ -65,7 +65,7 @@ def _describe_failure(model: nn.Module, axes: SizeDomain, arguments: Arguments, 
             continue
         except ToOnnxError:
             return ""
-        except Exception as error:  # noqa: BLE001 - whatever the model raises is told
+        except Exception as error:  # noqa: BLE001 - any exception of the model is reported
             is_torchs = type(error).__module__ == OF_FAKE_TENSORS
             return "" if is_torchs else f"raises {type(error).__name__} at {size}: {first_sentence(error)}"
         return ""

@@ -1,4 +1,4 @@
-"""The graph of a program, called as torch would: held against the model at lengths at which its loops have few turns, and none."""
+"""Call the graph of a program, and compare it with the model at lengths with few or no loop iterations."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from ..trace.size_domain import SizeAssignment, SizeDomain
 from ..trace.tracer import SEED
 
 FEW = (1, 2, 3, 6)
-LEAST = 12  # iterations of loops that are rolled
-LEAST_OF_SEVERAL = 8  # since loops inside loops multiply
+LEAST = 12  # iterations of rolled loops
+LEAST_OF_SEVERAL = 8  # smaller, because the iterations of nested loops multiply
 FURTHEST = 70
 FURTHEST_OF_SEVERAL = 12
 NONE = 0
 LONG = 50
 LONG_OF_SEVERAL = 20
 NOTHING_TO_READ = "the exported model fails: the first iteration of a loop has no value to read, or a number has no value"
-REFUSED = (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError)  # the last three: of a size, as the root of one below 0
-PARTS = 5  # turns over parts of an axis, the fourth of which is like the third
+REFUSED = (RuntimeError, IndexError, TypeError, ValueError, ArithmeticError)  # the last three are raised by size arithmetic
+PARTS = 5  # iterations over chunks of an axis, of which the third and the fourth are alike
 
 
 def long_enough(axes: SizeDomain, least: int = 0) -> SizeDomain:
-    """Return the same axes with an example at which a loop along any of them has some turns."""
+    """Return the domain with an example in which a loop along any axis has several iterations."""
     some = {symbol: size + i for i, (symbol, size) in enumerate(_some_turns(axes, least).items())}
     return replace(axes, example=axes.clamp({symbol: max(size, some[symbol]) for symbol, size in axes.example.items()}))
 
 
 def lengths(axes: SizeDomain, most: int = 0) -> Iterator[SizeAssignment]:
-    """Yield the settings at which loops are run: those of any module but the least, and a long one."""
+    """Yield the settings at which loops are run: the usual ones with enough iterations, and a long one."""
     least = axes.clamp(_some_turns(axes, most))
     longer = long_enough(axes, most)
     for setting in (*reversed(longer.spare()), *longer.settings()):
@@ -62,18 +62,18 @@ def lengths(axes: SizeDomain, most: int = 0) -> Iterator[SizeAssignment]:
 
 
 def _some_turns(axes: SizeDomain, least: int) -> SizeAssignment:
-    """Sizes of some turns. Where one axis is known to be taken in parts, it is long, so the others are short."""
+    """Sizes with several iterations. If one axis is known to be split into chunks, only that one is long."""
     if not axes.chunk_sizes:
         return dict.fromkeys(axes.example, max(least, LEAST if len(axes.example) == 1 else LEAST_OF_SEVERAL))
     return {symbol: max(PARTS, least) * axes.chunk_sizes.get(symbol, 1) for symbol in axes.example}
 
 
 class OtherSide(Exception):
-    """A test of a value comes out another way than on the path that a graph shows."""
+    """A value test has another outcome than on the path of the graph."""
 
 
 class Replay(torch.fx.Interpreter):
-    """Calls a graph whose arguments hold sizes as expressions; what an interpreter does around each call takes longer than most calls."""
+    """Calls a graph with size expressions as arguments. torch's own interpreter is slower than most of the calls."""
 
     def __init__(self, module: torch.fx.GraphModule, numbers: Mapping[sympy.Symbol, int]) -> None:
         super().__init__(module)
@@ -91,13 +91,13 @@ class Replay(torch.fx.Interpreter):
         return None
 
     def _bind_placeholder(self, node: torch.fx.Node, value: Any) -> Any:
-        """Take an argument; the number of a turn is one."""
+        """Bind an argument, which may be the number of an iteration."""
         if isinstance(node.meta["val"], torch.SymInt):
             self._numbers[expression(node.meta["val"])] = value
         return value
 
     def _run_call(self, node: torch.fx.Node) -> Any:
-        """Make a call; a loop without any turn returns what it is given, and lists as empty as their sizes say."""
+        """Make a call. A loop without iterations returns its inputs, and lists of the sizes in its metadata."""
         if node.op != "call_function":
             return self.fetch_attr(str(node.target))
         args = self._plain(node.args)
@@ -115,7 +115,7 @@ class Replay(torch.fx.Interpreter):
         return [*carried, *(torch.empty([max(self._leaf(size), 0) for size in value.sizes], dtype=value.dtype) for value in rows)]
 
     def _bound(self, node: torch.fx.Node, result: Any) -> Any:
-        """Take what values decide from the result of a call."""
+        """Bind data-dependent symbols to the result of a call."""
         for symbol, (part, axis) in node.meta.get(BINDINGS, {}).items():
             one = result[part] if isinstance(result, (tuple, list)) else result
             self._numbers[symbol] = one if axis is None else one.shape[axis]
@@ -135,20 +135,20 @@ class Replay(torch.fx.Interpreter):
 
 
 def check_lengths(program: RunProgram, model: nn.Module, axes: SizeDomain) -> tuple[str, ...]:
-    """Hold a program with loops against its model where these have few turns, or none.
+    """Compare a program that has loops with its model at sizes with few or no iterations.
 
     Returns:
-        What the model takes and the program does not; nothing if there is nothing.
+        A line if the model accepts a size that the program does not; otherwise nothing.
 
     Raises:
-        TraceUnsupported: they differ.
+        TraceUnsupported: If the results differ.
     """
     limits: tuple[str, ...] = ()
     for setting in _settings(program, axes):
         arguments = axes.at(program.example_inputs, setting, run=1)
         try:
             wanted = _leaves(model(*arguments[0], **arguments[1]))
-        except Exception:  # noqa: BLE001 - a size that the model does not take
+        except Exception:  # noqa: BLE001 - the model does not accept this size
             continue
         try:
             found = _found(program, axes.at(program.example_inputs, setting, run=1), setting)
@@ -163,33 +163,33 @@ def check_lengths(program: RunProgram, model: nn.Module, axes: SizeDomain) -> tu
 
 
 def agrees(program: RunProgram, model: nn.Module, arguments: Any, setting: SizeAssignment) -> bool | None:
-    """Return whether a program returns for arguments of these sizes what its model returns, but for rounding; None where that raises."""
+    """Return whether a program returns the same as its model, up to rounding; None if the model raises."""
     own = pytree.tree_map_only(torch.Tensor, torch.Tensor.clone, arguments)
     with (
         _fix_seed(),
         restore_module_state(model),
         torch._C.DisableTorchFunction(),
-    ):  # a mode that notes indexing as it is written has no part in it
+    ):  # the mode that canonicalises indexing is not part of the model
         try:
             wanted = _leaves(model(*arguments[0], **arguments[1]))
-        except Exception:  # noqa: BLE001 - a size that the model does not take
+        except Exception:  # noqa: BLE001 - the model does not accept this size
             return None
     found = _found(program, own, setting)
     return found is not None and equal_leaves(wanted, found)
 
 
 def has_side_without_rows(axes: SizeDomain) -> bool:
-    """Return whether sizes of 0 are a side of their own where a program is wrong there: where one size moves and is tested."""
+    """Return whether size 0 may need its own path: if there is one dynamic size, and it is tested."""
     return len(axes.example) == 1 and bool(axes.conditions)
 
 
 def has_loops(program: RunProgram) -> bool:
-    """Return whether a program has a loop that is rolled up."""
+    """Return whether a program has a rolled loop."""
     return bool(program.graph.find_nodes(op="call_function", target=turns))
 
 
 def _settings(program: RunProgram, axes: SizeDomain) -> Iterator[SizeAssignment]:
-    """Yield sizes at which loops have few turns: none, and the least and the largest at which any has no, one or two."""
+    """Yield sizes with few iterations: 0, and the smallest and largest sizes with none, one or two iterations."""
     calls = program.graph.find_nodes(op="call_function", target=turns)
     counts = [node.args[1] + node.args[2] for node in calls if node.args[1] is not None]
     few: dict[Any, list[int]] = {}
@@ -206,7 +206,7 @@ def _settings(program: RunProgram, axes: SizeDomain) -> Iterator[SizeAssignment]
 
 
 def _along(axes: SizeDomain, size: int) -> SizeAssignment:
-    """This size of each axis; where one is known to be taken in parts, of that one, and the others are short."""
+    """This size for each axis; if one is known to be split into chunks, only for that one, with short others."""
     return {symbol: size if symbol in axes.chunk_sizes or not axes.chunk_sizes else min(size, FEW[-2]) for symbol in axes.example}
 
 
@@ -230,15 +230,17 @@ def _leaves(returned: Any) -> list[Any]:
 
 
 def inputs_of(program: RunProgram, arguments: Any) -> Iterator[Any]:
-    """Yield what the graph of a program takes for these arguments: state, constants, and what is given."""
+    """Yield the inputs of the graph of a program: state, constants and arguments."""
     given = iter(pytree.tree_leaves(arguments))
     for spec in program.graph_signature.input_specs:
-        held = program.constants if spec.kind == InputKind.CONSTANT_TENSOR or spec.target not in program.state_dict else program.state_dict
-        yield next(given) if spec.kind == InputKind.USER_INPUT else held[str(spec.target)]
+        tensors = (
+            program.constants if spec.kind == InputKind.CONSTANT_TENSOR or spec.target not in program.state_dict else program.state_dict
+        )
+        yield next(given) if spec.kind == InputKind.USER_INPUT else tensors[str(spec.target)]
 
 
 def equal_leaves(wanted: Sequence[Any], found: Sequence[Any]) -> bool:
-    """Return whether results are those that are wanted, but for rounding."""
+    """Return whether results are equal, up to rounding."""
     return len(wanted) == len(found) and all(map(_equal, wanted, found))
 
 

@@ -1,4 +1,4 @@
-"""Whether two runs without values make the same calls of what has none, with the same tensors that have some."""
+"""Check whether two runs without values make the same calls."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ..trace.run import trace
 from .replay import REFUSED, equal_leaves
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-RECORD_CONTIGUOUS_AS_COPY = {
+COPIES = {
     torch.ops.aten.clone.default,
     torch.ops.aten.contiguous.default,
     torch.ops.aten.alias.default,
     torch.ops.aten.detach.default,
 }
-UNKNOWN = -1  # of a tensor without values that no noted call made
+UNKNOWN = -1  # for a tensor without values that no recorded call created
 
 
-class Called(nn.Module):
-    """A module around a function that keeps what it returned."""
+class RecordedFunction(nn.Module):
+    """Wraps a function in a module that stores its results."""
 
     def __init__(self, model: nn.Module, function: Callable[..., Any]) -> None:
         super().__init__()
@@ -43,8 +43,8 @@ class Called(nn.Module):
 
 
 def same_calls(work: ComputeBudget, model: nn.Module, function: Callable[..., Any], given: Arguments, own: Arguments) -> bool:
-    """Return whether a function calls what a model calls on tensors without values, and returns what it returns."""
-    one, other = Called(model, model), Called(model, function)
+    """Return whether a function makes the same calls on tensors without values as the model, and returns the same."""
+    one, other = RecordedFunction(model, model), RecordedFunction(model, function)
     with work.noting() as calls:
         trace(one, given)
     with work.noting() as others:
@@ -58,24 +58,24 @@ def same_calls(work: ComputeBudget, model: nn.Module, function: Callable[..., An
 
 
 def _computes(call: Call) -> bool:
-    return call.func not in RECORD_CONTIGUOUS_AS_COPY and call.result is not call.leaves[0]
+    return call.func not in COPIES and call.result is not call.leaves[0]
 
 
 def _makers(calls: list[Call]) -> dict[int, int]:
-    """Return by the identity of a tensor without values the number of the call that made it, which a copy of it shares."""
+    """Return the number of the call that created each tensor without values, by its id; a copy has that of its source."""
     makers: dict[int, int] = {}
     numbers = count()
     for call in calls:
         if _computes(call):
-            made = (leaf for leaf in pytree.tree_leaves(call.result) if isinstance(leaf, torch.Tensor))
-            makers.update((id(leaf), next(numbers)) for leaf in made)
+            tensors = (leaf for leaf in pytree.tree_leaves(call.result) if isinstance(leaf, torch.Tensor))
+            makers.update((id(leaf), next(numbers)) for leaf in tensors)
         else:
             makers[id(call.result)] = makers.get(id(call.leaves[0]), UNKNOWN)
     return makers
 
 
 def _same_call(one: Call, other: Call, makers: dict[int, int], other_makers: dict[int, int]) -> bool:
-    """Return whether two calls give the same; where only constants differ, as `is_causal` of one place does, both are made."""
+    """Return whether two calls have equal results. If only constants differ, such as `is_causal` for one position, both are run."""
     pairs = list(zip_longest(_tensors(one), _tensors(other)))
     if one.func is not other.func or not all(_same(_leaf(first, makers), _leaf(second, other_makers)) for first, second in pairs):
         return False

@@ -1,4 +1,4 @@
-"""Whether a run at other sizes equals the symbolic run under substitution."""
+"""Check whether a run at other sizes equals the symbolic run under substitution."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ Known = Mapping[Ref, tuple[Size, ...]]
 
 
 def is_at(trace: Trace, known: Known, other: Trace, setting: SizeAssignment) -> bool:
-    """Return whether another run equals this one at its sizes; False if the rows alone cannot decide it.
+    """Return whether another run equals this one at its sizes; False if the traces alone cannot decide it.
 
     Args:
-        trace: of a run with symbols.
+        trace: that of the symbolic run.
         known: the sizes of tensors in that run.
         setting: the sizes of the other run.
     """
@@ -50,7 +50,7 @@ def _share_memory_alike(trace: Trace, other: Trace) -> bool:
 
 
 class AtSizes:
-    """Expressions at one setting."""
+    """Expressions evaluated at one setting."""
 
     def __init__(self, setting: SizeAssignment) -> None:
         self._setting = setting
@@ -64,7 +64,7 @@ class AtSizes:
         return self._known[size]
 
     def are(self, mine: Sequence[Any], others: Sequence[Any]) -> bool:
-        """Return whether arguments or results are those of the other run."""
+        """Return whether arguments or results equal those of the other run."""
         return len(mine) == len(others) and all(map(self._is, mine, others))
 
     def _is(self, one: Any, other: Any) -> bool:
@@ -73,11 +73,11 @@ class AtSizes:
         return not isinstance(one, Trace) and (one == other if isinstance(one, Ref) else alike(one, other))
 
     def have_same_rows(self, mine: Sequence[OpEvent], others: Sequence[OpEvent], known: Known) -> bool:
-        """Return whether all calls are those of the other run."""
+        """Return whether all calls equal those of the other run."""
         return all(self._is_row(number, a, b, known) for number, (a, b) in enumerate(zip(mine, others, strict=True)))
 
     def _is_row(self, number: int, row: OpEvent, other: OpEvent, known: Known) -> bool:
-        if isinstance(row, Repeated) and row.repeats_as(other):  # of a call that was looked at
+        if isinstance(row, Repeated) and row.repeats_as(other):  # the call that they repeat was compared
             return True
         return row.kind == other.kind and self.are(row.leaves, other.leaves) and self._made_alike(number, row, other, known)
 

@@ -1,4 +1,4 @@
-"""Whether a program is right at sizes of one, where its model makes other calls: both are called, with mutated values and flipped masks."""
+"""Check whether a program is correct at size 1, where its model makes other calls, with mutated values and flipped masks."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from ..trace.size_domain import SizeAssignment, SizeDomain
 from .replay import REFUSED, Replay, agrees, inputs_of
 from .same_calls import same_calls
 
-RUNS = (1, 2)  # each of which is given other values
-NOISE = 0.1  # share of it in a mutated float
+RUNS = (1, 2)  # each has other values
+NOISE = 0.1  # the share of noise in a mutated float
 
 
 def is_special(setting: SizeAssignment) -> bool:
-    """Return whether a size is one, at which torch and libraries leave calls out."""
+    """Return whether a size is 1, for which torch and libraries skip calls."""
     return 1 in setting.values()
 
 
 def settings_with_one(test: sympy.Basic, axes: SizeDomain) -> list[SizeAssignment]:
-    """Return the settings to try of a test that fails at one element of one axis and nowhere else; none of any other test."""
+    """Return the settings at which to check a test that fails only for size 1 of one axis; empty for other tests."""
     symbol, *others = test.free_symbols
     apart = replace(axes, conditions=(*axes.conditions, sympy.Not(test)))
     if others or symbol not in axes.example or apart.candidates(symbol) != [1] or not apart.is_one(symbol):
@@ -40,9 +40,9 @@ def settings_with_one(test: sympy.Basic, axes: SizeDomain) -> list[SizeAssignmen
 
 
 def is_right_at(model: nn.Module, program: RunProgram, axes: SizeDomain, arguments: Arguments, setting: SizeAssignment) -> bool:
-    """Return whether a program returns at these sizes what its model returns, for each of the values and masks that are tried.
+    """Return whether a program returns the same as its model at these sizes, for all mutated values and masks.
 
-    In runs without values it makes the same calls instead. It is not where values decide a path or are written into an input.
+    In runs without values, it has to make the same calls instead. False if values decide a path or an input is written.
     """
     if program.changed_inputs or program.graph.find_nodes(op="call_function", target=BRANCH):
         return False
@@ -54,7 +54,7 @@ def is_right_at(model: nn.Module, program: RunProgram, axes: SizeDomain, argumen
 
 
 def _makes_the_same_calls(work: ComputeBudget, model: nn.Module, program: RunProgram, given: Arguments, setting: SizeAssignment) -> bool:
-    """Return whether a program makes the calls of its model in runs without values; not where either raises."""
+    """Return whether a program makes the calls of its model in runs without values; False if either raises."""
 
     def replayed(*args: Any, **kwargs: Any) -> Any:
         return Replay(program.graph_module, setting).run(*inputs_of(program, (args, kwargs)))
@@ -67,7 +67,7 @@ def _makes_the_same_calls(work: ComputeBudget, model: nn.Module, program: RunPro
 
 
 def _mutants(axes: SizeDomain, arguments: Arguments, setting: SizeAssignment, runs: Sequence[int]) -> Iterator[Arguments]:
-    """Yield arguments of these sizes: with other values, and with one mask after the other flipped."""
+    """Yield arguments of these sizes with other values, and with one mask flipped at a time."""
     for run in runs:
         yield pytree.tree_map_only(torch.Tensor, _add_noise, axes.at(arguments, setting, run))
     leaves, spec = pytree.tree_flatten(axes.at(arguments, setting, runs[0]))
@@ -88,7 +88,7 @@ def _may_be_a_mask(given: torch.Tensor) -> bool:
 
 
 def _flip_last(mask: torch.Tensor) -> torch.Tensor:
-    """Return a mask with the last place of each row flipped."""
-    made = mask.clone()
-    made[..., -1] = 1 - made[..., -1].to(torch.int64)
-    return made
+    """Return a mask with the last position of each row flipped."""
+    flipped = mask.clone()
+    flipped[..., -1] = 1 - flipped[..., -1].to(torch.int64)
+    return flipped

@@ -409,7 +409,7 @@ REFUSED = {
     found_or_not: "Python number|differ between runs",
     one_of_two: "hold the same tensor where it is read, but not always",
     list_until_enough: "differ",
-    four_tests: "an iteration goes more than 4 ways",
+    four_tests: "iterations of the loop at .* take more than 4 paths",
     as_many_as_before: "too few iterations|changes with the outer loop",
 }
 
