@@ -36,7 +36,7 @@ ADVICE = "Export one model per case, use torch.cond, or accept the restriction w
 
 @dataclass(frozen=True)
 class OpenGuard:
-    """A test of sizes with different outcomes in its range: what held, its axes, its line, and whether torch made a number of a size."""
+    """A test of sizes with different outcomes in its range: the outcome, axes, line, and whether it specialised a size."""
 
     test: sympy.Basic
     dims: Mapping[sympy.Symbol, DynamicDim]

@@ -1,1 +1,1 @@
-"""Explore the paths of a model: traces at several sizes, guards that fork, and one program for all."""
+"""Explore the paths of a model: traces at several sizes, guards that fork, one program for all."""

@@ -12,7 +12,7 @@ from torch.utils import _pytree as pytree
 from ..guards.decisions import is_implied
 from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import Size
-from ..shapes.fresh_sizes import Told, propagate_sizes
+from ..shapes.fresh_sizes import PropagatedSizes, propagate_sizes
 from ..shapes.propagation import Sizes
 from ..shapes.size_checks import SizeChecks
 from ..trace.events import OpEvent, TensorMeta
@@ -66,7 +66,13 @@ class DecidedSizes:
         return [self._infer_result_sizes(origin._replace(part=part), row, node, runs, propagated, new) for part, runs in results]
 
     def _infer_result_sizes(
-        self, origin: Origin, row: OpEvent, node: torch.fx.Node, runs: Sequence[Any], propagated: Told, new: dict[Any, sympy.Symbol]
+        self,
+        origin: Origin,
+        row: OpEvent,
+        node: torch.fx.Node,
+        runs: Sequence[Any],
+        propagated: PropagatedSizes,
+        new: dict[Any, sympy.Symbol],
     ) -> tuple[Size, ...] | None:
         """The sizes of one result. Axes that torch considers equal share one new symbol."""
         if not isinstance(runs[0], TensorMeta) or any(len(run.shape) != len(runs[0].shape) for run in runs):

@@ -17,9 +17,9 @@ from ..ir.expressions import Size, sizes_of
 from ..trace.effects import INDEXING
 from ..trace.size_domain import SizeDomain, environment_of
 
-NUMBER = 13  # of the first symbol if torch needs a value to decide; models rarely treat this size specially
+NUMBER = 13  # of the first symbol if torch needs a value to decide; a size that models do not treat specially
 aten = torch.ops.aten
-Told = list[list[tuple[Size | None, Any]] | None]  # for each axis its size in our symbols, and in torch's
+PropagatedSizes = list[list[tuple[Size | None, Any]] | None]  # for each axis its size in our symbols, and in torch's
 
 
 class Propagation:
@@ -98,7 +98,7 @@ class Propagation:
         return unbacked
 
 
-def propagate_sizes(node: torch.fx.Node, axes: SizeDomain) -> Told:
+def propagate_sizes(node: torch.fx.Node, axes: SizeDomain) -> PropagatedSizes:
     """Return the sizes of each result of a call, with None for axes with new data-dependent sizes."""
     if node.target is aten.one_hot.default and len(node.args) == 1:  # the number of classes depends on values
         return [[*((size, size) for size in node.args[0].meta["val"].sizes), (None, None)]]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Shape functions of products and windows: linear layers, matrix products, attention, convolutions, pooling and reductions."""
+"""Shape functions of linear layers, matrix products, attention, convolutions, pooling and reductions."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The structure of a program: joined branches, rolled loops and repeated blocks."""
+"""Structure of a program: joined branches, rolled loops, repeated blocks."""

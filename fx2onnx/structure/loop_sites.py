@@ -156,7 +156,7 @@ def _length(row: OpEvent) -> int:
 
 @contextmanager
 def ranges_by(make: Callable[..., Any], kinds: tuple[type, ...] = ()) -> Iterator[None]:
-    """Let calls of `range` outside torch return what `made` returns for the location and arguments."""
+    """Let calls of `range` outside torch return what `make` returns for the location and arguments."""
 
     thread = get_ident()
 

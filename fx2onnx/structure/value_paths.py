@@ -107,7 +107,7 @@ class Exploration:
         found = self._alive(flipped, line.path)
         test.is_closed = found is None
         if found is not None and not self._insert(found):
-            raise NotJoined("only one outcome of a test of a value makes calls of its own")
+            raise NotJoined("the other outcome of a test of a value adds no branch")
 
     def _alive(self, given: tuple[bool, ...], like: Path | None = None) -> Path | None:
         """Return a path with these first outcomes that does not raise, aligned with another path; None if all of them raise."""

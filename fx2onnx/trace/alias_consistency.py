@@ -1,4 +1,4 @@
-"""Check what may differ at other sizes although the operators are the same: shared memory, Python numbers and caught errors."""
+"""Check what may differ although the operators are equal: shared memory, Python numbers and caught errors."""
 
 from __future__ import annotations
 
@@ -84,11 +84,11 @@ def check_no_number(row: OpEvent, result: Any) -> None:
 
 
 def check_end(tracer: Tracer, trace: Trace, others: Sequence[Trace], moves: bool) -> None:
-    """Refuse runs that differ in the constants they read or the inputs they write, and runs in which the model catches an error of PyTorch.
+    """Refuse runs that differ in constants read or inputs written, or in which the model catches an error of PyTorch.
 
     Raises:
-        ConstantDependsOnSize: If values that were taken for constants depend on the sizes.
-        NoFallback: If the inputs written depend on the sizes, or if the model catches an error and a dimension is dynamic.
+        ConstantDependsOnSize: If constants that the model reads depend on the sizes.
+        NoFallback: If the inputs written do, or if the model catches an error and a dimension is dynamic.
     """
     if any(other.answers != trace.answers for other in others):
         raise ConstantDependsOnSize("the values that the model reads from its weights depend on the sizes")

@@ -50,7 +50,7 @@ class Tracer(ProxyTorchDispatchMode):
         self, state: Mapping[str, torch.Tensor], script: PathDecisions, follower: TraceListener | None = None, scopes: Scopes | None = None
     ) -> None:
         TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
-        self._mode_key = None  # type: ignore[assignment]  # this mode is not replaced by another
+        self._mode_key = None  # type: ignore[assignment]  # another mode does not replace this one
         self.pre_dispatch = True
         self.rows: list[OpEvent] = []
         self.constants: list[torch.Tensor] = []
@@ -79,7 +79,7 @@ class Tracer(ProxyTorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
-        """Whether to skip torch.compile for each call. The check costs as much as recording it, and nothing here is compiled."""
+        """Return False: the check for torch.compile in each call costs as much as recording it, and nothing here is compiled."""
         return False
 
     def __enter__(self) -> Tracer:
@@ -320,7 +320,7 @@ class Tracer(ProxyTorchDispatchMode):
 
     @contextmanager
     def _end_run_on_error(self) -> Iterator[None]:
-        """End the run on an error of the follower even if the model catches it, and create no fake tensors."""
+        """End the run on an error of the follower, even if the model catches it. The follower creates no fake tensors."""
         try:
             with unset_fake_temporarily() if self.work is not None else nullcontext():
                 yield

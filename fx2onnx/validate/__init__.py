@@ -1,1 +1,1 @@
-"""Replay a captured program and compare it with the model, at sizes and values that the capture never used."""
+"""Compare replays of a captured program with its model, at sizes and values that the capture never used."""

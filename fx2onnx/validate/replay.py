@@ -73,7 +73,7 @@ class OtherSide(Exception):
 
 
 class Replay(torch.fx.Interpreter):
-    """Calls a graph with size expressions as arguments. torch's own interpreter is slower than most of the calls."""
+    """Calls a graph with size expressions as arguments, without the overhead of torch's interpreter, which exceeds most calls."""
 
     def __init__(self, module: torch.fx.GraphModule, numbers: Mapping[sympy.Symbol, int]) -> None:
         super().__init__(module)
