@@ -11,12 +11,11 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..errors import CaptureError
-from .block_sharing import BlockSharing
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A captured program, the names of its symbols, its blocks where any were marked; by what, and why not by running.
+    """A captured program, the names of its symbols, by what, and why not by running.
 
     `branches` are the tests of which the program has both sides, `limits` those whose other side raises, and what it raises; or what
     torch.export's program checks, and a file does not.
@@ -24,7 +23,6 @@ class Capture:
 
     program: torch.export.ExportedProgram
     dim_names: dict[sympy.Expr, str] = field(default_factory=dict)
-    sharing: BlockSharing | None = None
     by: str = "torch.export"
     trace_failure: str = ""
     branches: tuple[str, ...] = ()

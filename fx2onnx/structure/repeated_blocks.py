@@ -11,10 +11,10 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..ir.expressions import storage
+from ..lower.module_calls import Scope
 from ..trace.compute_budget import ComputeBudget
 from ..trace.events import OpEvent, Ref, TensorMeta, equal
 from ..trace.module_equality import Reads
-from ..trace.scopes import Scope, build_module_stack
 from ..trace.tracer import Tracer
 
 
@@ -29,6 +29,7 @@ class Call:
     seen: list[Any]
     spec: pytree.TreeSpec
     modes: tuple[bool, bool, bool]
+    scope: Scope
     begin: int
     constants: int
     end: int = 0
@@ -93,10 +94,11 @@ class BlockCopy:
         return list(map(self._remap_memory, row.made))
 
     def scope(self, scope: Scope) -> Scope:
-        """The modules around a call, those of the first block as those of the other."""
+        """Return the calls of modules around a call, those inside the first block as those inside the other."""
         if id(scope) not in self._scopes:
-            around = [(_rebase_path(path, self._first.path, self._call.path), kind) for path, kind in scope.values()]
-            self._scopes[id(scope)] = build_module_stack(around)
+            inside = list(scope.items())[len(self._first.scope) :]
+            renamed = {f"{key}@{self._call.begin}": (_rebase_path(path, self._first.path, self._call.path), kind) for key, (path, kind) in inside}
+            self._scopes[id(scope)] = self._call.scope | renamed
         return self._scopes[id(scope)]
 
     def agree(self) -> bool:

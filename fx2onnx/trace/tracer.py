@@ -60,7 +60,7 @@ class Tracer(ProxyTorchDispatchMode):
         self.has_failed = False  # whether an operator raised
         self.failed = ""  # the last error of torch's that the model was told of, and its line
         self.loops: Any = None  # tells turns apart, where there are any
-        self._script, self.follower, self._scopes = script, follower, scopes
+        self._script, self.follower, self.scopes = script, follower, scopes
         self.constness = ConstantAnalysis()
         self.reads = script.reads is not None  # whether numbers that are read note what is asked of them
         self._kept: list[torch.Tensor] = []
@@ -313,8 +313,8 @@ class Tracer(ProxyTorchDispatchMode):
         self._given.setdefault(storage(tensor), since)
 
     def _tell(self, follower: TraceListener, row: OpEvent) -> None:
-        assert self._scopes is not None
-        row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
+        assert self.scopes is not None
+        row.line, row.scope = frame_text(sys._getframe(3)), self.scopes.now()
         with self._end_run_on_error():
             follower.row(row)
 

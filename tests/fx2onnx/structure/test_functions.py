@@ -8,8 +8,6 @@ from stacks import ALLOW_GROWN_BUFFERS, Block, Stack, X, exported, stack
 from torch import nn
 
 from exportlab import to_onnx, verify
-from fx2onnx.strategies.torch_export import capture_by_export
-from fx2onnx.structure.block_sharing import inline_repeated_blocks, operators
 
 
 class Writing(Block):
@@ -125,26 +123,3 @@ def test_the_model_is_left_as_it_was() -> None:
     assert [(dict(vars(module)).keys(), type(module)) for module in model.modules()] == before
 
 
-class Nested(nn.Module):
-    """Three equal blocks, and a factor that the number of rows gives."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.inner = nn.ModuleList(Block() for _ in range(3))
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        for block in self.inner:
-            x = block(x)
-        return x * x.shape[0]
-
-
-@pytest.mark.parametrize("make_block", [Block, Nested])
-def test_a_program_with_marks_runs_with_the_repeated_blocks_written_out(make_block: type[nn.Module]) -> None:
-    model = Stack([make_block() for _ in range(4)]).eval()
-    captured = capture_by_export(model, (X,), {}, ({0: "batch"},), functions=(Nested, Block))
-    module = captured.program.module()
-    assert isinstance(module, torch.fx.GraphModule)
-    assert len(module.graph.find_nodes(op="call_function", target=operators().repeat)) >= 3
-    inline_repeated_blocks(module)
-    for x in (X, ALLOW_GROWN_BUFFERS):
-        torch.testing.assert_close(module(x), model(x))
