@@ -113,7 +113,7 @@ def _convert(
     capture: Capture, asked: ConversionOptions, dispatch: Dispatch, classes: Any, optimize: bool, artifacts: Artifacts
 ) -> Program:
     artifacts.has_captured(capture.program)
-    functions = Functions(classes) if classes else None
+    functions = Functions(classes, capture.program.graph_module) if classes else None
     conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, functions)
     model = conversion.model()
     report = replace(_report(dispatch, conversion), capture=capture.by, trace_failure=capture.trace_failure)

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
+from operator import attrgetter
 from typing import TypeAlias
 
 import torch
@@ -75,7 +76,7 @@ def group_module_calls(
     """
     at_once, placed = [], []
     for node in nodes:
-        (placed if node.op == "call_function" and not is_number(node) else at_once).append(node)
+        (placed if is_call(node) else at_once).append(node)
     scopes = _scopes_of(placed)
     found = [
         _Placed(node, scope, tuple(key for key, module in scope.items() if key not in around and is_grouped(*module)))
@@ -84,6 +85,11 @@ def group_module_calls(
     mixed = _find_mixed(found)
     kept = [_Placed(one.node, one.scope, tuple(key for key in one.keys if key not in mixed)) for one in found]
     return [*at_once, *_nest(kept, 0)], set(mixed.values())
+
+
+def is_call(node: Node) -> bool:
+    """Return whether a node is a call that is made where it stands."""
+    return node.op == "call_function" and not is_number(node)
 
 
 def is_number(node: Node) -> bool:
@@ -121,6 +127,23 @@ def _scopes_of(nodes: Sequence[Node]) -> dict[Node, Scope]:
 def common_scope(one: Scope, *others: Scope) -> Scope:
     """Return the calls of modules that are around several nodes."""
     return dict(takewhile(lambda entry: all(entry[0] in other for other in others), one.items()))
+
+
+def find_divided_calls(module: torch.fx.GraphModule, divided: Scope) -> Scope:
+    """Return the calls of modules that nodes of a graph, or of graphs inside it, are in, and note those that are divided between graphs.
+
+    A branch may contain what follows a test, with the rest of the call that made the test.
+    """
+    scopes = _scopes_of([node for node in module.graph.nodes if is_call(node)])
+    found: Scope = {key: entry for scope in scopes.values() for key, entry in scope.items()}
+    for node, scope in scopes.items():
+        inside: Scope = {}
+        for graph in (attrgetter(str(source.target))(module) for source in node.all_input_nodes if source.op == "get_attr"):
+            inside |= find_divided_calls(graph, divided) if isinstance(graph, torch.fx.GraphModule) else {}
+        inside = {key: entry for key, entry in inside.items() if key not in scope}
+        divided |= {key: entry for key, entry in inside.items() if key in found}
+        found |= inside
+    return found
 
 
 def _find_mixed(placed: Sequence[_Placed]) -> dict[str, str]:

@@ -2,54 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 
 from ..errors import op_title
+from ..ir.expressions import sizes_of
 from ..match import Event, Match, Value, events_of_nodes, match
 from ..trace.source_location import line_in
 
 Node = torch.fx.Node
 
 
-def describe_difference(first: Sequence[Node], other: Sequence[Node]) -> str:
-    """Return the first difference between the nodes of two calls."""
-    differences = _list_differences(match(events_of_nodes(first), events_of_nodes(other)))
-    return next(differences, "the sizes or the graphs inside it are different")
+def describe_difference(first: Sequence[Node], other: Sequence[Node], shape_of: Callable[[Any], Any]) -> str:
+    """Return the first difference between the nodes of two calls.
+
+    Args:
+        shape_of: returns sizes in the names that axes have in the model.
+    """
+    return next(_list_differences(match(events_of_nodes(first), events_of_nodes(other)), shape_of), "graphs inside it differ")
 
 
-def _list_differences(found: Match) -> Iterator[str]:
+def _list_differences(found: Match, shape_of: Callable[[Any], Any]) -> Iterator[str]:
     for gap in found.gaps:
-        called, instead = (_format_call(events[0]) if events else "nothing" for events in (gap.other, gap.one))
-        yield f"it calls {called}, not {instead}"
+        called, instead = (next(iter(events), None) for events in (gap.other, gap.one))
+        if called is not None and instead is not None and called.signature[1] is instead.signature[1]:
+            yield f"{_format_call(called)} takes other arguments"
+        else:
+            yield f"it calls {_format_call(called)}, not {_format_call(instead)}"
     tensors = []
     for hole in found.holes:
+        leaves = tuple(_format_leaf(leaf, shape_of) for leaf in (hole.other, hole.one))
         if isinstance(hole.one, Value) and isinstance(hole.other, Value):
             tensors.append(hole)
+            if leaves[0] != leaves[1]:
+                yield f"{hole.other.name} is {leaves[0]}, not {leaves[1]}"
             continue
         event = found.pattern[hole.places[0][0]]
         assert isinstance(event, Event)
-        called = _format_call(Event(None, (), tuple(found.renaming[result] for result in event.results)))
-        yield f"{called} takes {_format_leaf(hole.other)}, not {_format_leaf(hole.one)}"
-    for hole in tensors:
-        one, other = (_format_leaf(leaf) for leaf in (hole.one, hole.other))
-        if one != other:
-            yield f"{hole.other.name} is {other}, not {one}"
+        called = replace(event, results=tuple(found.renaming[result] for result in event.results))
+        yield f"{_format_call(called)} takes {leaves[0]}, not {leaves[1]}"
     if any(len(set(names)) < len(tensors) for names in zip(*((hole.one, hole.other) for hole in tensors), strict=True)):
         yield "its inputs or weights are tied differently"
 
 
-def _format_call(event: Event) -> str:
+def _format_call(event: Event | None) -> str:
+    if event is None:
+        return "nothing"
     [node] = event.results
     assert isinstance(node, Node)
     return f"{op_title(node.target)} at {line_in(node.meta.get('stack_trace') or '')}"
 
 
-def _format_leaf(leaf: Any) -> str:
+def _format_leaf(leaf: Any, shape_of: Callable[[Any], Any]) -> str:
     if not isinstance(leaf, Value):
         return str(leaf)
     assert isinstance(leaf.name, Node)
     value = leaf.name.meta.get("val")
-    return f"a {value.dtype} tensor of shape ({', '.join(map(str, value.shape))})" if isinstance(value, torch.Tensor) else "another value"
+    return f"a {value.dtype} tensor of shape {shape_of(sizes_of(value))}" if isinstance(value, torch.Tensor) else "another value"

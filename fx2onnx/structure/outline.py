@@ -11,6 +11,7 @@ from typing import Any
 
 import onnx_ir as ir
 import sympy
+import torch
 from torch.utils import _pytree as pytree
 
 from ..errors import Untranslated
@@ -21,7 +22,7 @@ from ..ir.graph import TRANSPOSED, Graph, Tensor
 from ..ir.quantized import Quantized
 from ..ir.symbols import dtype_of_number
 from ..lower.interpreter import NOT_TRANSLATED, Interpreter, scopes
-from ..lower.module_calls import ModuleCall, Node, Scope, group_module_calls, is_number, is_read_outside
+from ..lower.module_calls import ModuleCall, Node, Scope, find_divided_calls, group_module_calls, is_number, is_read_outside
 from ..lower.subgraphs import own_outputs
 from ..match import Event, Value, canonical
 from .call_difference import describe_difference
@@ -103,21 +104,25 @@ class Functions:
 
     Args:
         classes: those of the modules, or True for every class that torch.nn does not define.
+        module: the captured graph.
 
     Attributes:
         shared: the modules whose function another module defines, and that one, by path.
         not_shared: the modules that call no function, or one of their own, and why.
     """
 
-    def __init__(self, classes: Sequence[type] | bool) -> None:
+    def __init__(self, classes: Sequence[type] | bool, module: torch.fx.GraphModule) -> None:
         self._names = None if isinstance(classes, bool) else set(_names_of(classes))
+        self._divided: Scope = {}
+        find_divided_calls(module, self._divided)
         self._definitions: dict[Key, Definition] = {}
         self.shared: dict[str, str] = {}
-        self.not_shared: dict[str, str] = {}
+        divided = (path for path, kind in self._divided.values() if self._is_wanted(path, kind))
+        self.not_shared = dict.fromkeys(divided, "a test in it decides what other modules compute")
 
     def group(self, nodes: Iterable[Node], around: Scope) -> list[Node | ModuleCall]:
         """Return the nodes of a graph inside these module calls, with those of each further call together."""
-        items, mixed = group_module_calls(nodes, self._is_wanted, around)
+        items, mixed = group_module_calls(nodes, self._is_wanted, {*around, *self._divided})
         self.not_shared |= dict.fromkeys(mixed, "operators of other modules are called between its own")
         return items
 
@@ -163,7 +168,7 @@ class Functions:
             function = interpreter.g.shared.functions[key] = ir.Function(DOMAIN, title, graph=graph, attributes=[])
             first = self._definitions[key] = Definition(function, call.path, nodes)
             if same_class:
-                why = describe_difference(same_class[0].nodes, nodes)
+                why = describe_difference(same_class[0].nodes, nodes, interpreter.g.shared.onnx_shape)
                 self.not_shared[call.path] = f"it cannot share the function of {same_class[0].path}: {why}"
         return first.function
 
