@@ -30,8 +30,10 @@ def _list_differences(found: Match, shape_of: Callable[[Any], Any]) -> Iterator[
         called, instead = (next(iter(events), None) for events in (gap.other, gap.one))
         if called is not None and instead is not None and called.signature[1] is instead.signature[1]:
             yield f"{_format_call(called)} takes other arguments"
+        elif called is None:
+            yield f"it does not call {_format_call(instead)}"
         else:
-            yield f"it calls {_format_call(called)}, not {_format_call(instead)}"
+            yield f"it calls {_format_call(called)}{'' if instead is None else f', not {_format_call(instead)}'}"
     tensors = []
     for hole in found.holes:
         leaves = tuple(_format_leaf(leaf, shape_of) for leaf in (hole.other, hole.one))
@@ -48,9 +50,7 @@ def _list_differences(found: Match, shape_of: Callable[[Any], Any]) -> Iterator[
         yield "its inputs or weights are tied differently"
 
 
-def _format_call(event: Event | None) -> str:
-    if event is None:
-        return "nothing"
+def _format_call(event: Event) -> str:
     [node] = event.results
     assert isinstance(node, Node)
     return f"{op_title(node.target)} at {line_in(node.meta.get('stack_trace') or '')}"

@@ -43,6 +43,7 @@ class Body:
     numbers: dict[sympy.Expr, Tensor] = field(default_factory=dict)
     transposes: dict[int, Tensor] = field(default_factory=dict)
     results: list[Node | sympy.Expr] = field(default_factory=list)
+    passed: dict[Node, Node] = field(default_factory=dict)  # results that are inputs as they are
 
     def formal(self, name: str, sizes: Sequence[Size], dtype: ir.DataType, actual: Callable[[], Tensor]) -> Tensor:
         """Return a further input of these sizes, and keep how the call makes its value."""
@@ -151,10 +152,15 @@ class Functions:
                 output.known_sizes = ()
                 interpreter.g.symbols.learn_number(result, output)
         for node, name in zip(results, names, strict=True):
-            if node in outputs:
+            if node in body.passed:
+                interpreter.memory.link(node, body.passed[node])
+                interpreter.g.symbols.learn_sizes(interpreter.memory.read(node), sizes_of(node.meta["val"]))
+            elif node in outputs:
                 outputs[node].name = name
                 interpreter.describe(outputs[node], node.meta["val"])
-            interpreter.memory.bind(node, outputs[node] if node in outputs else expression(node.meta["val"]))
+                interpreter.memory.bind(node, outputs[node])
+            else:
+                interpreter.memory.bind(node, expression(node.meta["val"]))
 
     def _function(self, interpreter: Interpreter, call: ModuleCall, nodes: Sequence[Node], graph: ir.Graph) -> ir.Function:
         """The function of this body: one that is there already when it does the same under the same class."""
@@ -200,11 +206,13 @@ def _define(interpreter: Interpreter, call: ModuleCall, nodes: Sequence[Node], r
     inner.run(call.items)
     if inner.failures:
         raise Untranslated(inner.failures[0][1])
-    _check_memory(inner, free, results)
-    _add_results(interpreter, body, results)
+    body.passed = _find_passed(inner, free, results)
+    returned = [node for node in results if node not in body.passed]
+    _check_memory(inner, free, returned)
+    _add_results(interpreter, body, returned)
     values = [inner.memory.read(result) if isinstance(result, Node) else result for result in body.results]
     if not values:
-        raise Untranslated("it has no outputs")
+        raise Untranslated("it computes nothing that is read")
     return body, body.finish(own_outputs(body.g, values, [_dtype_of(result) for result in body.results]))
 
 
@@ -220,6 +228,14 @@ def _bind_free(interpreter: Interpreter, inner: Interpreter, body: Body, free: S
             inner.memory.bind(node, value)
     for node in sorted((n for n in free if isinstance(values[n], Tensor)), key=lambda n: body.outer.is_weight(values[n])):
         inner.memory.bind(node, body.formal_for(node, values[node]))
+
+
+def _find_passed(inner: Interpreter, free: Sequence[Node], results: Sequence[Node]) -> dict[Node, Node]:
+    """Return the results that are other names of tensors from the graph around: `x.to(x.dtype)`."""
+    inputs = {id(inner.memory.read(node)): node for node in free}
+    found = {node: inputs[id(inner.memory.read(node))] for node in results if id(inner.memory.read(node)) in inputs}
+    same = inner.memory.owner
+    return {node: source for node, source in found.items() if not inner.tracks or same(node) is same(source)}
 
 
 def _check_memory(inner: Interpreter, free: Sequence[Node], results: Sequence[Node]) -> None:
