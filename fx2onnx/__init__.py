@@ -109,9 +109,7 @@ def _warn_of(unchanged_inputs: Sequence[str]) -> None:
         warnings.warn(_STAY.format(", ".join(unchanged_inputs)), stacklevel=3)
 
 
-def _convert(
-    capture: Capture, asked: ConversionOptions, dispatch: Dispatch, classes: Any, optimize: bool, artifacts: Artifacts
-) -> Program:
+def _convert(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, classes: Any, optimize: bool, artifacts: Artifacts) -> Program:
     artifacts.has_captured(capture.program)
     functions = Functions(classes, capture.program.graph_module) if classes else None
     conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, functions)
@@ -170,6 +168,4 @@ def _check_arguments(model: Any, asked: ConversionOptions, functions: Any, accep
 def _report(dispatch: Dispatch, conversion: Conversion) -> ConversionReport:
     sources = {source: len(set(nodes)) for source, nodes in sorted(dispatch.used.items())}
     fallbacks = {op_title(node.target): source for source, nodes in dispatch.used.items() if source in FALLBACKS for node in nodes}
-    return ConversionReport(
-        sources, fallbacks, mutations=conversion.mutated, unchanged_inputs=conversion.unchanged, state=conversion.state
-    )
+    return ConversionReport(sources, fallbacks, mutations=conversion.mutated, unchanged_inputs=conversion.unchanged, state=conversion.state)

@@ -221,7 +221,8 @@ class Graph(Tape):
         if self.body is not None:
             return self.body.transpose_matrix(weight)
         name = f"{weight.name}{TRANSPOSED}"
-        return self.shared.initializers.get(name) or self.initializer(name, weight.const_value.raw.t())
+        data: Any = weight.const_value
+        return self.shared.initializers.get(name) or self.initializer(name, data.raw.t())
 
     def set_sizes(self, value: Tensor, sizes: Sequence[Size]) -> Tensor:
         """Return the same value, whose sizes are now known."""

@@ -79,7 +79,7 @@ class Conversion:
             self._place(node)
         self._weights(placeholders)
         self._check_state()
-        self.interpreter.run_graph(self.program.graph, {})
+        self.interpreter.run_graph(self.program.graph)
         if self.interpreter.failures:
             raise build_unsupported_error(self.interpreter.failures)
         outputs = self._outputs(placeholders)

@@ -18,7 +18,7 @@ from ..ir.symbols import UnknownSymbol
 from ..ir.tensor import Tensor
 from ..ir.translation import TranslationOf
 from .aliasing import AliasMap, written_arguments
-from .module_calls import NO_OUTPUT, ModuleCall, Scope, is_number
+from .module_calls import NO_OUTPUT, ModuleCall, is_number
 from .scatter_back import ValueOf, ViewScatter
 
 aten = torch.ops.aten
@@ -30,8 +30,8 @@ INLINED = torch.ops.higher_order.wrap_with_set_grad_enabled
 class FunctionCalls(Protocol):
     """The module calls of a capture that become calls of local functions."""
 
-    def group(self, nodes: Iterable[torch.fx.Node], around: Scope, /) -> Iterable[torch.fx.Node | ModuleCall]:
-        """Return the nodes of a graph inside these module calls, with those of each further call together."""
+    def group(self, graph: torch.fx.Graph, around: torch.fx.Node | None, /) -> Iterable[torch.fx.Node | ModuleCall]:
+        """Return the nodes of a graph that a node takes, with those of each module call together that this node is not in."""
 
     def call(self, interpreter: Interpreter, call: ModuleCall, /) -> None:
         """Append the call of a function."""
@@ -58,9 +58,13 @@ class Interpreter:
         self._failed: set[torch.fx.Node] = set()
         self._scopes: dict[int, dict[str, str]] = {}
 
-    def run_graph(self, graph: torch.fx.Graph, around: Scope) -> None:
-        """Translate the nodes of a graph; those of module calls, but for these around it, become functions where these are wanted."""
-        self.run(graph.nodes if self.functions is None else self.functions.group(graph.nodes, around))
+    def run_graph(self, graph: torch.fx.Graph, around: torch.fx.Node | None = None) -> None:
+        """Translate the nodes of a graph, those of module calls as functions where these are wanted.
+
+        Args:
+            around: the node that takes the graph.
+        """
+        self.run(graph.nodes if self.functions is None else self.functions.group(graph, around))
 
     def run(self, items: Iterable[torch.fx.Node | ModuleCall]) -> None:
         """Translate them in order; what cannot be is kept in `failures`, so that one error can name all."""
@@ -134,7 +138,7 @@ class Interpreter:
         for placeholder, operand in zip(placeholders, operands, strict=True):
             self.memory.link(placeholder, operand)
         outer, self.module = self.module, inner
-        self.run_graph(inner.graph, node.meta.get("nn_module_stack") or {})
+        self.run_graph(inner.graph, node)
         self.module = outer
         self.memory.link(node, inner.graph.output_node().args[0])
 

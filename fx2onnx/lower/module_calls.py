@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, takewhile
 from operator import attrgetter
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 
@@ -74,10 +74,9 @@ def group_module_calls(
         is_grouped: whether the calls of a module are grouped, by its path and class.
         around: the keys of calls that the whole graph is a part of.
     """
-    at_once, placed = [], []
-    for node in nodes:
-        (placed if is_call(node) else at_once).append(node)
-    scopes = _scopes_of(placed)
+    every = list(nodes)
+    at_once = [node for node in every if not is_call(node)]
+    scopes = _scopes_of([node for node in every if is_call(node)])
     found = [
         _Placed(node, scope, tuple(key for key, module in scope.items() if key not in around and is_grouped(*module)))
         for node, scope in scopes.items()
@@ -103,6 +102,15 @@ def is_read_outside(node: Node, inside: Collection[Node]) -> bool:
     return any(user not in inside and user.target not in NO_OUTPUT and not is_number(user) for user in node.users)
 
 
+def scope_of(node: Node) -> Scope:
+    """Return the calls of modules around a node; TorchDynamo has one key for a module under all its paths."""
+    stack: dict[str, tuple[str, Any]] = node.meta.get("nn_module_stack") or {}
+    return {
+        f"{key} {path}": (path, kind if isinstance(kind, str) else f"{kind.__module__}.{kind.__qualname__}")
+        for key, (path, kind) in stack.items()
+    }
+
+
 def _scopes_of(nodes: Sequence[Node]) -> dict[Node, Scope]:
     """The calls of modules around each node, parts of a result right after it; a node without any is where both its neighbours are."""
     wholes: dict[Node, Node] = {}
@@ -112,7 +120,7 @@ def _scopes_of(nodes: Sequence[Node]) -> dict[Node, Scope]:
     parts: dict[Node, list[Node]] = {}
     for node, whole in wholes.items():
         parts.setdefault(whole, []).append(node)
-    stacks = [whole.meta.get("nn_module_stack") for whole in parts]
+    stacks = list(map(scope_of, parts))
     following: list[Scope | None] = [None] * (len(stacks) + 1)
     for place in reversed(range(len(stacks))):
         following[place] = stacks[place] or following[place + 1]

@@ -46,7 +46,7 @@ def _translate_subgraph(
     interpreter = Interpreter(g, module, dispatch, tracks, functions)
     for placeholder, operand in zip(module.graph.find_nodes(op="placeholder"), operands, strict=True):
         interpreter.memory.bind(placeholder, _bound(g, placeholder.meta.get("val"), operand))
-    interpreter.run_graph(module.graph, g.at.meta.get("nn_module_stack") or {})
+    interpreter.run_graph(module.graph, g.at)
     if interpreter.failures:
         raise UntranslatedInside(interpreter.failures)
     returned = module.graph.output_node().args[0]

@@ -27,13 +27,11 @@ def describe_difference(first: Sequence[Node], other: Sequence[Node], shape_of: 
 
 def _list_differences(found: Match, shape_of: Callable[[Any], Any]) -> Iterator[str]:
     for gap in found.gaps:
-        called, instead = (next(iter(events), None) for events in (gap.other, gap.one))
-        if called is not None and instead is not None and called.signature[1] is instead.signature[1]:
-            yield f"{_format_call(called)} takes other arguments"
-        elif called is None:
-            yield f"it does not call {_format_call(instead)}"
+        called, instead = ([_format_call(event) for event in events[:1]] for events in (gap.other, gap.one))
+        if called and instead and gap.other[0].signature[1] is gap.one[0].signature[1]:
+            yield f"{called[0]} takes other arguments"
         else:
-            yield f"it calls {_format_call(called)}{'' if instead is None else f', not {_format_call(instead)}'}"
+            yield f"it calls {', not '.join(called + instead)}" if called else f"it does not call {instead[0]}"
     tensors = []
     for hole in found.holes:
         leaves = tuple(_format_leaf(leaf, shape_of) for leaf in (hole.other, hole.one))
@@ -44,8 +42,8 @@ def _list_differences(found: Match, shape_of: Callable[[Any], Any]) -> Iterator[
             continue
         event = found.pattern[hole.places[0][0]]
         assert isinstance(event, Event)
-        called = replace(event, results=tuple(found.renaming[result] for result in event.results))
-        yield f"{_format_call(called)} takes {leaves[0]}, not {leaves[1]}"
+        other = replace(event, results=tuple(found.renaming[result] for result in event.results))
+        yield f"{_format_call(other)} takes {leaves[0]}, not {leaves[1]}"
     if any(len(set(names)) < len(tensors) for names in zip(*((hole.one, hole.other) for hole in tensors), strict=True)):
         yield "its inputs or weights are tied differently"
 

@@ -341,7 +341,12 @@ class PathMerger:
 
 
 def _cond(
-    scope: Scope, condition: Node, sides: Sequence[torch.fx.GraphModule], outer: Sequence[Node], values: Sequence[SymbolicMeta], meta: Mapping[str, Any]
+    scope: Scope,
+    condition: Node,
+    sides: Sequence[torch.fx.GraphModule],
+    outer: Sequence[Node],
+    values: Sequence[SymbolicMeta],
+    meta: dict[str, Any],
 ) -> list[Node]:
     names = [f"side_{len(list(scope.modules.children())) + number}" for number in range(2)]
     for name, side in zip(names, sides, strict=True):

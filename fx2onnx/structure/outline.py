@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -22,7 +22,7 @@ from ..ir.graph import TRANSPOSED, Graph, Tensor
 from ..ir.quantized import Quantized
 from ..ir.symbols import dtype_of_number
 from ..lower.interpreter import NOT_TRANSLATED, Interpreter, scopes
-from ..lower.module_calls import ModuleCall, Node, Scope, find_divided_calls, group_module_calls, is_number, is_read_outside
+from ..lower.module_calls import ModuleCall, Node, Scope, find_divided_calls, group_module_calls, is_number, is_read_outside, scope_of
 from ..lower.subgraphs import own_outputs
 from ..match import Event, Value, canonical
 from .call_difference import describe_difference
@@ -82,9 +82,8 @@ class Body:
     def finish(self, outputs: list[Tensor]) -> ir.Graph:
         """Return the graph, without nodes and inputs that these outputs do not need."""
         nodes = _prune_dead_nodes(self.g.nodes, outputs)
-        read = {id(value) for node in nodes for value in _read_by(node)}
-        initializers = {id(value) for value in self.g.shared.initializers.values()}
-        if read & initializers:
+        read = {id(value): value for node in nodes for value in _read_by(node)}
+        if any(self.g.shared.initializers.get(str(value.name)) is value for value in read.values()):
             raise Untranslated("the translation of an operator computes a weight of the model")
         kept = [place for place, formal in enumerate(self.formals) if id(formal) in read]
         self.formals, self.actuals = [self.formals[place] for place in kept], [self.actuals[place] for place in kept]
@@ -121,9 +120,10 @@ class Functions:
         divided = (path for path, kind in self._divided.values() if self._is_wanted(path, kind))
         self.not_shared = dict.fromkeys(divided, "a test in it decides what other modules compute")
 
-    def group(self, nodes: Iterable[Node], around: Scope) -> list[Node | ModuleCall]:
-        """Return the nodes of a graph inside these module calls, with those of each further call together."""
-        items, mixed = group_module_calls(nodes, self._is_wanted, {*around, *self._divided})
+    def group(self, graph: torch.fx.Graph, around: Node | None) -> list[Node | ModuleCall]:
+        """Return the nodes of a graph that a node takes, with those of each module call together that this node is not in."""
+        not_grouped = {*self._divided, *(scope_of(around) if around is not None else ())}
+        items, mixed = group_module_calls(graph.nodes, self._is_wanted, not_grouped)
         self.not_shared |= dict.fromkeys(mixed, "operators of other modules are called between its own")
         return items
 
@@ -132,10 +132,9 @@ class Functions:
 
     def call(self, interpreter: Interpreter, call: ModuleCall) -> None:
         """Append the call of a function, or the nodes of the module call where they cannot be one."""
-        nodes = list(call.nodes())
-        results = [node for node in nodes if is_read_outside(node, set(nodes))]
-        names = [interpreter.g.shared.names.unique(node.name) for node in results]
-        with interpreter.g.on((results or nodes)[0], scopes(call.scope)):
+        nodes = dict.fromkeys(call.nodes())
+        results = [node for node in nodes if is_read_outside(node, nodes)]
+        with interpreter.g.on([*results, *nodes][0], scopes(call.scope)):
             try:
                 body, graph = _define(interpreter, call, nodes, results)
                 given = [actual() for actual in body.actuals]
@@ -143,20 +142,19 @@ class Functions:
                 self.not_shared[call.path] = str(error)
                 interpreter.run(call.items)
                 return
-            function = self._function(interpreter, call, nodes, graph)
+            function = self._function(interpreter, call, list(nodes), graph)
             made = interpreter.g.op(function.name, *given, domain=DOMAIN, outputs=len(graph.outputs), merged=False)
         outputs = dict(zip(body.results, made if isinstance(made, tuple) else (made,), strict=True))
         for (result, output), formal in zip(outputs.items(), graph.outputs, strict=True):
-            output.type = formal.type
+            output.name, output.type = formal.name, formal.type  # values of a function have names of their own
             if not isinstance(result, Node):
                 output.known_sizes = ()
                 interpreter.g.symbols.learn_number(result, output)
-        for node, name in zip(results, names, strict=True):
+        for node in results:
             if node in body.passed:
                 interpreter.memory.link(node, body.passed[node])
                 interpreter.g.symbols.learn_sizes(interpreter.memory.read(node), sizes_of(node.meta["val"]))
             elif node in outputs:
-                outputs[node].name = name
                 interpreter.describe(outputs[node], node.meta["val"])
                 interpreter.memory.bind(node, outputs[node])
             else:
@@ -180,7 +178,7 @@ class Functions:
 
     def count_calls(self, model: ir.Model) -> dict[str, int]:
         """Return how often a model calls each of these functions."""
-        nodes = chain.from_iterable(map(ir.traversal.RecursiveGraphIterator, (model.graph, *model.functions.values())))
+        nodes = chain(model.graph.all_nodes(), *(function.all_nodes() for function in model.functions.values()))
         return dict(Counter(node.op_type for node in nodes if node.domain == DOMAIN))
 
 
@@ -191,62 +189,61 @@ def _names_of(classes: Iterable[type]) -> Iterator[str]:
         yield from _names_of(kind.__subclasses__())
 
 
-def _define(interpreter: Interpreter, call: ModuleCall, nodes: Sequence[Node], results: Sequence[Node]) -> tuple[Body, ir.Graph]:
+def _define(interpreter: Interpreter, call: ModuleCall, nodes: Collection[Node], results: Sequence[Node]) -> tuple[Body, ir.Graph]:
     """Translate a module call into a graph of its own.
 
     Raises:
         Untranslated: it cannot be a function.
     """
-    inside = set(nodes)
-    free = list(dict.fromkeys(read for node in nodes for read in node.all_input_nodes if read not in inside))
+    free = dict.fromkeys(read for node in nodes for read in node.all_input_nodes if read not in nodes)
     body = Body(Graph(interpreter.g.shared, parent=interpreter.g, isolated=True), interpreter.g)
     body.g.body = body
     inner = interpreter.within(body.g)
-    _bind_free(interpreter, inner, body, free)
+    inputs = _bind_free(interpreter, inner, body, free)
     inner.run(call.items)
     if inner.failures:
         raise Untranslated(inner.failures[0][1])
-    body.passed = _find_passed(inner, free, results)
-    returned = [node for node in results if node not in body.passed]
-    _check_memory(inner, free, returned)
-    _add_results(interpreter, body, returned)
+    if written := [node.name for node in inputs.values() if inner.memory.is_written(node)]:
+        raise Untranslated(f"it writes into its arguments or buffers: {', '.join(written)}")
+    body.passed = _find_passed(inner, inputs, results)
+    _add_results(interpreter, body, [node for node in results if node not in body.passed])
+    _check_memory(inner, inputs.values(), [result for result in body.results if isinstance(result, Node)])
     values = [inner.memory.read(result) if isinstance(result, Node) else result for result in body.results]
     if not values:
         raise Untranslated("it computes nothing that is read")
-    return body, body.finish(own_outputs(body.g, values, [_dtype_of(result) for result in body.results]))
+    with body.g.on(interpreter.g.at, interpreter.g.metadata):
+        return body, body.finish(own_outputs(body.g, values, [_dtype_of(result) for result in body.results]))
 
 
-def _bind_free(interpreter: Interpreter, inner: Interpreter, body: Body, free: Sequence[Node]) -> None:
-    """Bind what the nodes of a function read from the graph around: tensors become inputs, weights after the others."""
+def _bind_free(interpreter: Interpreter, inner: Interpreter, body: Body, free: Iterable[Node]) -> dict[int, Node]:
+    """Bind what the nodes of a function read from the graph around; return the tensors, which become inputs, weights after the others."""
     if interpreter.has_failed(free):
         raise Untranslated("it reads the result of an operator without a translation")
     values = {node: expression(node.meta["val"]) if is_number(node) else interpreter.memory.read(node) for node in free}
     for node, value in values.items():
-        if any(isinstance(part, (ComplexPair, Quantized)) for part in pytree.tree_leaves(value)):
-            raise Untranslated(f"it takes a tensor of {node.meta['val'].dtype}, which cannot be an input of a function")
-        if not isinstance(value, Tensor):
-            inner.memory.bind(node, value)
-    for node in sorted((n for n in free if isinstance(values[n], Tensor)), key=lambda n: body.outer.is_weight(values[n])):
-        inner.memory.bind(node, body.formal_for(node, values[node]))
+        if isinstance(value, Tensor):
+            continue
+        if any(isinstance(part, (Tensor, ComplexPair, Quantized)) for part in pytree.tree_leaves(value)):
+            raise Untranslated(f"{node.name}, which it reads, is not a tensor that can be an input of a function")
+        inner.memory.bind(node, value)
+    tensors = {node: value for node, value in values.items() if isinstance(value, Tensor)}
+    formals = {node: body.formal_for(node, tensors[node]) for node in sorted(tensors, key=lambda node: body.outer.is_weight(tensors[node]))}
+    for node, formal in formals.items():
+        inner.memory.bind(node, formal)
+    return {id(formal): node for node, formal in formals.items()}
 
 
-def _find_passed(inner: Interpreter, free: Sequence[Node], results: Sequence[Node]) -> dict[Node, Node]:
+def _find_passed(inner: Interpreter, inputs: Mapping[int, Node], results: Sequence[Node]) -> dict[Node, Node]:
     """Return the results that are other names of tensors from the graph around: `x.to(x.dtype)`."""
-    inputs = {id(inner.memory.read(node)): node for node in free}
     found = {node: inputs[id(inner.memory.read(node))] for node in results if id(inner.memory.read(node)) in inputs}
     same = inner.memory.owner
     return {node: source for node, source in found.items() if not inner.tracks or same(node) is same(source)}
 
 
-def _check_memory(inner: Interpreter, free: Sequence[Node], results: Sequence[Node]) -> None:
-    """Refuse a module call through whose memory a write would have to be seen inside and outside of a function."""
-    if not inner.tracks:
-        return
-    inputs = [node for node in free if isinstance(inner.memory.read(node), Tensor)]
-    if written := [node.name for node in inputs if inner.memory.is_written(node)]:
-        raise Untranslated(f"it writes into its arguments or buffers: {', '.join(written)}")
+def _check_memory(inner: Interpreter, inputs: Iterable[Node], results: Sequence[Node]) -> None:
+    """Refuse results of a function that a later write would have to change with each other, or with inputs."""
     owners = [inner.memory.owner(node) for node in results]
-    if len(set(owners)) < len(owners) or not set(owners).isdisjoint(map(inner.memory.owner, inputs)):
+    if inner.tracks and (len(set(owners)) < len(owners) or not set(owners).isdisjoint(map(inner.memory.owner, inputs))):
         raise Untranslated("its outputs share memory with its arguments or with each other, and the model writes into tensors")
 
 
@@ -254,10 +251,12 @@ def _add_results(interpreter: Interpreter, body: Body, results: Sequence[Node]) 
     """Add what the function returns: tensors, then numbers that are read of values in it, also where only sizes show them."""
     numbers = {node: expression(node.meta["val"]) for node in results if isinstance(node.meta["val"], SYMBOLIC)}
     body.results = [node for node in results if node not in numbers]
+    if not all(isinstance(node.meta["val"], torch.Tensor) for node in results if node not in numbers):
+        raise Untranslated("it returns what cannot be an output of a function")
     told = {size for node in body.results for size in sizes_of(node.meta["val"])}
     fresh = [number for number in body.g.symbols.sources if number.is_Symbol and number not in told]
-    symbols = interpreter.g.symbols
-    body.results += [number for number in dict.fromkeys((*numbers.values(), *fresh)) if isinstance(number, sympy.Basic) and not symbols.knows(number)]
+    unknown = (number for number in dict.fromkeys((*numbers.values(), *fresh)) if isinstance(number, sympy.Basic))
+    body.results += [number for number in unknown if not interpreter.g.symbols.knows(number)]
 
 
 def _dtype_of(result: Node | sympy.Expr) -> ir.DataType:

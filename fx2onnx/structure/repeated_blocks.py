@@ -97,8 +97,8 @@ class BlockCopy:
         """Return the calls of modules around a call, those inside the first block as those inside the other."""
         if id(scope) not in self._scopes:
             inside = list(scope.items())[len(self._first.scope) :]
-            renamed = {f"{key}@{self._call.begin}": (_rebase_path(path, self._first.path, self._call.path), kind) for key, (path, kind) in inside}
-            self._scopes[id(scope)] = self._call.scope | renamed
+            paths = {key: _rebase_path(path, self._first.path, self._call.path) for key, (path, _) in inside}
+            self._scopes[id(scope)] = self._call.scope | {f"{key}@{self._call.begin}": (paths[key], kind) for key, (_, kind) in inside}
         return self._scopes[id(scope)]
 
     def agree(self) -> bool:

@@ -143,18 +143,6 @@ class Watch:
         return self._classes[kind]
 
 
-def _watching(self, kind: type) -> type:
-        if kind not in self._classes:
-            made = self._classes[kind] = _watching(kind, self._noting)
-            self._classes[made] = made  # of a block around this one, which notes for both
-        return self._classes[kind]
-
-
-def watch_reads(module: nn.Module) -> AbstractContextManager[Reads]:
-    """Note, while it lasts, the Python attributes that are read of a module and its submodules."""
-    return Watch().of(module)
-
-
 def _watching(kind: Any, noting: list[Reads]) -> type:
     """Return a subclass that looks like `kind` and notes what is read of its instances; `__dict__` counts as everything in it."""
 

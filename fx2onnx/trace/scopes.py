@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+
 from torch import nn
 from torch.nn.modules import module as hooks
 
@@ -13,7 +14,10 @@ from ..patches.registry import apply_patches, register_context
 
 
 class Scopes:
-    """The calls of modules that are going on, from the outermost, as torch.export writes them beside each node; each has a key of its own."""
+    """The calls of modules that are going on, from the outermost, as torch.export writes them beside each node.
+
+    Each call has a key of its own.
+    """
 
     def __init__(self, model: nn.Module) -> None:
         self._paths = {id(module): path for path, module in model.named_modules()}

@@ -121,5 +121,3 @@ def test_the_model_is_left_as_it_was() -> None:
     before = [(dict(vars(module)).keys(), type(module)) for module in model.modules()]
     exported(model)
     assert [(dict(vars(module)).keys(), type(module)) for module in model.modules()] == before
-
-
