@@ -116,6 +116,7 @@ class Functions:
         self._divided: Scope = {}
         find_divided_calls(module, self._divided)
         self._definitions: dict[Key, Definition] = {}
+        self._read: dict[Any, set[int]] = {}
         self.shared: dict[str, str] = {}
         divided = (path for path, kind in self._divided.values() if self._is_wanted(path, kind))
         self.not_shared = dict.fromkeys(divided, "a test in it decides what other modules compute")
@@ -125,7 +126,17 @@ class Functions:
         not_grouped = {*self._divided, *(scope_of(around) if around is not None else ())}
         items, mixed = group_module_calls(graph.nodes, self._is_wanted, not_grouped)
         self.not_shared |= dict.fromkeys(mixed, "operators of other modules are called between its own")
+        self._note_read(items)
         return items
+
+    def _note_read(self, items: Iterable[Node | ModuleCall]) -> None:
+        """Note which results of module calls are read: alike calls return what one of them needs, so that they share a function."""
+        for call in items:
+            if isinstance(call, ModuleCall):
+                nodes = dict.fromkeys(call.nodes())
+                read = {place for place, node in enumerate(nodes) if is_read_outside(node, nodes)}
+                self._read.setdefault(_describe_call(call), set()).update(read)
+                self._note_read(call.items)
 
     def _is_wanted(self, path: str, kind: str) -> bool:
         return path != "" and (not kind.startswith("torch.nn.") if self._names is None else kind in self._names)
@@ -133,7 +144,7 @@ class Functions:
     def call(self, interpreter: Interpreter, call: ModuleCall) -> None:
         """Append the call of a function, or the nodes of the module call where they cannot be one."""
         nodes = dict.fromkeys(call.nodes())
-        results = [node for node in nodes if is_read_outside(node, nodes)]
+        results = [node for place, node in enumerate(nodes) if place in self._read[_describe_call(call)]]
         with interpreter.g.on([*results, *nodes][0], scopes(call.scope)):
             try:
                 body, graph = _define(interpreter, call, nodes, results)
@@ -147,18 +158,17 @@ class Functions:
         outputs = dict(zip(body.results, made if isinstance(made, tuple) else (made,), strict=True))
         for (result, output), formal in zip(outputs.items(), graph.outputs, strict=True):
             output.name, output.type = formal.name, formal.type  # values of a function have names of their own
-            if not isinstance(result, Node):
+            if isinstance(result, Node):
+                interpreter.describe(output, result.meta["val"])
+            else:
                 output.known_sizes = ()
                 interpreter.g.symbols.learn_number(result, output)
-        for node in results:
+        for node in (node for node in results if is_read_outside(node, nodes)):
             if node in body.passed:
                 interpreter.memory.link(node, body.passed[node])
                 interpreter.g.symbols.learn_sizes(interpreter.memory.read(node), sizes_of(node.meta["val"]))
-            elif node in outputs:
-                interpreter.describe(outputs[node], node.meta["val"])
-                interpreter.memory.bind(node, outputs[node])
             else:
-                interpreter.memory.bind(node, expression(node.meta["val"]))
+                interpreter.memory.bind(node, outputs[node] if node in outputs else expression(node.meta["val"]))
 
     def _function(self, interpreter: Interpreter, call: ModuleCall, nodes: Sequence[Node], graph: ir.Graph) -> ir.Function:
         """The function of this body: one that is there already when it does the same under the same class."""
@@ -180,6 +190,11 @@ class Functions:
         """Return how often a model calls each of these functions."""
         nodes = chain(model.graph.all_nodes(), *(function.all_nodes() for function in model.functions.values()))
         return dict(Counter(node.op_type for node in nodes if node.domain == DOMAIN))
+
+
+def _describe_call(call: ModuleCall) -> tuple[Any, ...]:
+    """What calls have in common that may share a function: the class, and the operators."""
+    return call.name, *(node.target for node in call.nodes())
 
 
 def _names_of(classes: Iterable[type]) -> Iterator[str]:
@@ -207,7 +222,7 @@ def _define(interpreter: Interpreter, call: ModuleCall, nodes: Collection[Node],
         raise Untranslated(f"it writes into its arguments or buffers: {', '.join(written)}")
     body.passed = _find_passed(inner, inputs, results)
     _add_results(interpreter, body, [node for node in results if node not in body.passed])
-    _check_memory(inner, inputs.values(), [result for result in body.results if isinstance(result, Node)])
+    _check_memory(inner, inputs.values(), [node for node in body.results if isinstance(node, Node) and is_read_outside(node, nodes)])
     values = [inner.memory.read(result) if isinstance(result, Node) else result for result in body.results]
     if not values:
         raise Untranslated("it computes nothing that is read")
