@@ -59,8 +59,8 @@ def to_onnx(
         opset_version: 18 to 26, without conversion from another opset; 20 by default.
         dynamic_shapes: the dynamic dimensions, in the format of `torch.export.export`; a string names a dimension.
         custom_translation_table: translations by operator, which have priority: functions `f(g, *args)` or onnxscript functions.
-        functions: module classes whose calls become ONNX local functions, or True for all submodules that torch.nn does not define. Blocks
-            that are proven to be equal are captured once; the report lists them, and the reasons why others are not.
+        functions: module classes whose calls become ONNX local functions, or True for all submodules that torch.nn does not define. Calls
+            of the same operators share one function; the report lists them, and the reasons why others do not.
         mutations: "error" refuses a model that changes a buffer or an input (captured by running, a changed input is only a warning: the
             exported model does not modify it). "outputs" makes a changed buffer an input, `running`, and returns all new values, such as
             `running_new`; the report has the first values.

@@ -30,8 +30,8 @@ class ConversionReport:
         sources: where the translation of each operator call came from, counted: `own`, `custom`, `torchlib`, `decomposed`.
         fallbacks: the operators that were not translated by our own table or the caller's, with the source used.
         functions: how often each local function is called.
-        shared: the blocks that were not captured, and the one whose capture they stand on.
-        not_shared: the blocks that were captured alone, and why.
+        shared: the modules that call a local function of another module, and that one, by path.
+        not_shared: the modules that call no local function, or one of their own beside that of another module, and why.
         mutations: the buffers and inputs that the model changes; `name_new`, after the results, is the new value.
         unchanged_inputs: the inputs that the model writes into; the file computes with what is written, and leaves the inputs as they are.
         state: the changed buffers, which are inputs, each with its value at the export: what the first call gets.
