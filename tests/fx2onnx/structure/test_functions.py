@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import torch
-from stacks import ALLOW_GROWN_BUFFERS, Block, Stack, X, exported, stack
+from stacks import ALLOW_GROWN_BUFFERS, Block, X, exported, stack
 from torch import nn
 
 from exportlab import to_onnx, verify
