@@ -127,8 +127,7 @@ page.open(finding, draw, table)
 # The Llama is 64 wide, has random weights, and has 4 heads that share the keys and values of 2. A model this small shows the cost of
 # its *operators*, so don't expect these speeds at the width that you deploy. Batch, tokens and past are dynamic.
 #
-# The cache is passed as pairs of tensors, one per layer. The forward method of the library is written out for this, because a layer
-# that gets a ``DynamicCache`` may modify it, and ``to_onnx(…, functions=…)`` then doesn't make it a function.
+# The cache is passed as pairs of tensors, one per layer. The forward method of the library is written out for this.
 
 WIDTH, HEADS, KEY_HEADS, WORDS, PROMPT = 64, 4, 2, 256, 64
 SIZES = {
@@ -345,7 +344,7 @@ page.close(run, finding, draw, table)
 draw_rest(run)
 
 # %%
-# The report shows whether the layer was captured once, here for two layers.
+# The report shows whether the layers share a function, here for two layers.
 
 with muffled():
     program = to_onnx(

@@ -280,12 +280,11 @@ halves = {
 times |= measured(halves, rounds=6, discard=1)
 
 # %%
-# Equal layers captured once
-# --------------------------
+# Equal layers as one function
+# ----------------------------
 #
-# ``functions=(LlamaDecoderLayer,)`` makes each layer a call of a local function and captures it once, with ``torch.export``. If library
-# code tests a size, as in Llama, ``to_onnx`` then runs the captured program at sizes with the other answer and compares it with the
-# model. The outputs are compared with those of the plain export.
+# ``functions=(LlamaDecoderLayer,)`` makes each layer a call of one local function. In the stored run, ``torch.export`` captured the model
+# for this, and ``to_onnx`` now traces runs of it. The outputs are compared with those of the plain export.
 
 once = {"functions": (LlamaDecoderLayer,)}
 depths = (1, 3) if page.quick else (4, 32)
@@ -327,5 +326,4 @@ print(f"{apart.worst:.1e}")
 # Models that one of the exporters refuses or gets wrong, which :doc:`coverage` counts. We fixed ``to_onnx`` where our own pages showed
 # it to be slow, and didn't do so for the others.
 #
-# Most of the time of ``to_onnx`` is spent on the capture. It runs the model by default; ``functions=``, which captures equal layers
-# once, uses ``torch.export``. Next: :doc:`the memory of an export <memory>`.
+# Most of the time of ``to_onnx`` is spent on the capture, which runs the model by default. Next: :doc:`the memory of an export <memory>`.

@@ -28,7 +28,7 @@ from .program import ConversionReport, Program
 from .strategies.auto import CAPTURES, CaptureRequest, capture_model
 from .strategies.dynamic_axes import asked_shapes
 from .structure.capture_result import Capture
-from .structure.outline import Blocks
+from .structure.outline import Functions
 from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
 
@@ -59,8 +59,8 @@ def to_onnx(
         opset_version: 18 to 26, without conversion from another opset; 20 by default.
         dynamic_shapes: the dynamic dimensions, in the format of `torch.export.export`; a string names a dimension.
         custom_translation_table: translations by operator, which have priority: functions `f(g, *args)` or onnxscript functions.
-        functions: module classes whose calls become ONNX local functions, or True for all submodules that torch.nn does not define. Blocks
-            that are proven to be equal are captured once; the report lists them, and the reasons why others are not.
+        functions: module classes whose calls become ONNX local functions, or True for all submodules that torch.nn does not define. Calls
+            of the same operators share one function; the report lists them, and the reasons why others do not.
         mutations: "error" refuses a model that changes a buffer or an input (captured by running, a changed input is only a warning: the
             exported model does not modify it). "outputs" makes a changed buffer an input, `running`, and returns all new values, such as
             `running_new`; the report has the first values.
@@ -84,16 +84,20 @@ def to_onnx(
     args, given = call_of(model, args, kwargs)
     names = names_of(input_names, output_names)
     asked = ConversionOptions(_DEFAULT_OPSET if opset_version is None else opset_version, *names, mutations)
-    marked = _resolve_function_classes(functions, export_modules_as_functions)
+    classes = _resolve_function_classes(functions, export_modules_as_functions)
     with CAPTURE_LOCK:  # another thread's torch.export may have swapped this model's weights for tensors without values
-        _check_arguments(model, asked, strict, marked, accept_ranges, capture)
+        _check_arguments(model, asked, classes, accept_ranges, capture)
         model = switch_to_eval(model, "training=TrainingMode.PRESERVE") if training == torch.onnx.TrainingMode.EVAL else model
     shapes = asked_shapes(model, args, given, dynamic_shapes, dynamic_axes, names)
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
-    way = CaptureRequest(args, given, shapes, strict, tuple(accept_ranges), marked, dump_exported_program)
+    way = CaptureRequest(args, given, shapes, strict, tuple(accept_ranges), dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
+
+    def convert(found: Capture) -> Program:
+        return _convert(found, asked, sources(), classes, optimize, artifacts)
+
     with CAPTURE_LOCK, artifacts.kept(), caches_known(), older_objects_frozen():
-        program = capture_model(model, way, capture, lambda found: _convert(found, asked, sources(), optimize, artifacts))
+        program = capture_model(model, way, capture, convert)
         _warn_of(program.report.unchanged_inputs)
         if verify:
             check_numbers(program, model, args, given)
@@ -105,13 +109,15 @@ def _warn_of(unchanged_inputs: Sequence[str]) -> None:
         warnings.warn(_STAY.format(", ".join(unchanged_inputs)), stacklevel=3)
 
 
-def _convert(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, optimize: bool, artifacts: Artifacts) -> Program:
+def _convert(capture: Capture, asked: ConversionOptions, dispatch: Dispatch, classes: Any, optimize: bool, artifacts: Artifacts) -> Program:
     artifacts.has_captured(capture.program)
-    blocks = Blocks(capture.sharing) if capture.sharing else None
-    conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, blocks)
+    functions = Functions(classes, capture.program.graph_module) if classes else None
+    conversion = Conversion(capture.program, asked, capture.dim_names, dispatch, functions)
     model = conversion.model()
-    report = replace(_report(dispatch, blocks, conversion), capture=capture.by, trace_failure=capture.trace_failure)
+    report = replace(_report(dispatch, conversion), capture=capture.by, trace_failure=capture.trace_failure)
     report = replace(report, branches=capture.branches, limits=capture.limits)
+    if functions is not None:
+        report = replace(report, functions=functions.count_calls(model), shared=functions.shared, not_shared=functions.not_shared)
     if capture.limits:
         model.metadata_props["fx2onnx.limits"] = json.dumps(capture.limits)
     artifacts.has_made(program := Program(apply_passes(model) if optimize else model, capture.program, report))
@@ -134,7 +140,7 @@ def _resolve_function_classes(functions: Any, export_modules_as_functions: bool 
     return asked if isinstance(asked, bool) else tuple(asked)
 
 
-def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functions: Any, accept_ranges: Any, capture: str) -> None:
+def _check_arguments(model: Any, asked: ConversionOptions, functions: Any, accept_ranges: Any, capture: str) -> None:
     check_torch()
     check_surroundings()
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
@@ -148,8 +154,6 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
         raise UnsupportedArgument(f'mutations={format_value(asked.mutations)}: pass "error" or "outputs"')
     if not isinstance(capture, str) or capture not in CAPTURES:
         raise UnsupportedArgument(f"capture={format_value(capture)}: pass {', '.join(map(repr, CAPTURES))}")
-    if functions and (strict or isinstance(model, torch.export.ExportedProgram)):
-        raise UnsupportedArgument("functions marks modules during the capture: pass a torch.nn.Module, and strict=False")
     if not isinstance(functions, bool) and not all(isinstance(kind, type) for kind in functions):
         raise UnsupportedArgument(_OF_FUNCTIONS)
     if (
@@ -161,13 +165,7 @@ def _check_arguments(model: Any, asked: ConversionOptions, strict: bool, functio
     check_weights(model)
 
 
-def _report(dispatch: Dispatch, blocks: Blocks | None, conversion: Conversion) -> ConversionReport:
-    sources = {source: len(nodes) for source, nodes in sorted(dispatch.used.items())}
+def _report(dispatch: Dispatch, conversion: Conversion) -> ConversionReport:
+    sources = {source: len(set(nodes)) for source, nodes in sorted(dispatch.used.items())}
     fallbacks = {op_title(node.target): source for source, nodes in dispatch.used.items() if source in FALLBACKS for node in nodes}
-    report = ConversionReport(
-        sources, fallbacks, mutations=conversion.mutated, unchanged_inputs=conversion.unchanged, state=conversion.state
-    )
-    if blocks is None:
-        return report
-    calls = {name: len(nodes) for name, nodes in blocks.calls.items()}
-    return replace(report, functions=calls, shared=dict(blocks.sharing.instances), not_shared=dict(blocks.sharing.not_shared))
+    return ConversionReport(sources, fallbacks, mutations=conversion.mutated, unchanged_inputs=conversion.unchanged, state=conversion.state)

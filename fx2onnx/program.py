@@ -30,8 +30,8 @@ class ConversionReport:
         sources: where the translation of each operator call came from, counted: `own`, `custom`, `torchlib`, `decomposed`.
         fallbacks: the operators that were not translated by our own table or the caller's, with the source used.
         functions: how often each local function is called.
-        shared: the blocks that were not captured themselves, each with the equal block that was captured.
-        not_shared: the blocks that were captured separately, and why.
+        shared: the modules that call a local function of another module, and that one, by path.
+        not_shared: the modules that call no local function, or one of their own beside that of another module, and why.
         mutations: the buffers and inputs that the model changes; `name_new`, after the results, is the new value.
         unchanged_inputs: the inputs that the model writes into; the exported model computes with the new values, but leaves its inputs
         unchanged.

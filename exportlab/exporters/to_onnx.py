@@ -14,14 +14,14 @@ from fx2onnx.mode import SAID, is_in_training, set_to_eval, switch_to_eval
 from fx2onnx.program import EXTERNAL_DATA_ABOVE
 from fx2onnx.saving import save_atomically
 from fx2onnx.state import changed_names, initial_state
-from fx2onnx.structure.block_sharing import NAMESPACE
+from fx2onnx.structure.outline import DOMAIN as FUNCTION_DOMAIN
 from fx2onnx.trace.keywords import keywords_named
 from fx2onnx.validate.numbered import specialise_program
 
 __all__ = [
     "CAPTURE_LOCK",
     "EXTERNAL_DATA_ABOVE",
-    "NAMESPACE",
+    "FUNCTION_DOMAIN",
     "SAID",
     "RunProgram",
     "ToOnnxError",

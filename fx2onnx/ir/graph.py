@@ -35,8 +35,11 @@ class FunctionBody(Protocol):
     def number(self, number: sympy.Expr) -> Tensor:
         """Return the input for a symbolic integer that no tensor of the function determines, int64 (1,)."""
 
-    def transpose_matrix(self, weight: Tensor) -> Tensor | None:
-        """Return the input for a weight (m, n) of the block, transposed (n, m); None if it is not a weight of the block."""
+    def is_weight(self, value: Tensor) -> bool:
+        """Return whether a value is an input that each call passes a weight for."""
+
+    def transpose_matrix(self, weight: Tensor) -> Tensor:
+        """Return the input for a weight (m, n), transposed (n, m)."""
 
 
 SubgraphTranslator = Callable[["Graph", torch.fx.GraphModule, Sequence[Any]], list[Any]]
@@ -205,14 +208,21 @@ class Graph(Tape):
         scales = self.const(tensor.q_per_channel_scales(), FLOAT)
         return Quantized(values, scales, self.const(tensor.q_per_channel_zero_points(), values.dtype), tensor.q_per_channel_axis())
 
+    def is_weight(self, value: Tensor) -> bool:
+        """Return whether a value is a weight that no call changes, or an input of a function for one."""
+        if self.body is not None:
+            return self.body.is_weight(value)
+        return value.const_value is not None and value.name in self.shared.initializers and value not in self.shared.may_change
+
     def transpose_matrix(self, weight: Tensor) -> Tensor:
         """Return a matrix, transposed: for a weight another view of its memory, otherwise a node."""
-        if self.body is not None and (formal := self.body.transpose_matrix(weight)) is not None:
-            return formal
-        if weight.const_value is None or weight.name not in self.shared.initializers or weight in self.shared.may_change:
+        if not self.is_weight(weight):
             return self.Transpose(weight, perm=[1, 0])
+        if self.body is not None:
+            return self.body.transpose_matrix(weight)
         name = f"{weight.name}{TRANSPOSED}"
-        return self.shared.initializers.get(name) or self.initializer(name, weight.const_value.raw.t())
+        data: Any = weight.const_value
+        return self.shared.initializers.get(name) or self.initializer(name, data.raw.t())
 
     def set_sizes(self, value: Tensor, sizes: Sequence[Size]) -> Tensor:
         """Return the same value with known sizes."""

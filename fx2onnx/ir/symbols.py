@@ -48,23 +48,24 @@ class Symbols:
     def learn_sizes(self, value: Tensor, sizes: Sequence[Size] | None = None) -> None:
         """Record that the sizes of this tensor can be read from it, under its own sizes or the given ones."""
         for axis, size in enumerate(value.sizes if sizes is None else sizes):
-            if not isinstance(size, int) and not self._knows(size):
+            if not isinstance(size, int) and not self.knows(size):
                 self.sources[size] = partial(_size, value, axis)
 
     def learn_number(self, number: Any, value: Tensor) -> None:
         """Record that this tensor of one element contains the number."""
-        if isinstance(number, sympy.Basic) and not self._knows(number):
+        if isinstance(number, sympy.Basic) and not self.knows(number):
             self.bind_number(number, value)
 
     def bind_number(self, number: Any, value: Tensor) -> None:
         """Bind the number to the tensor in this graph, whatever it is bound to in outer graphs: used for a loop's own symbol."""
-        kind = BOOL if _is_truth(number) else INT64 if number.is_integer else DOUBLE
+        kind = dtype_of_number(number)
         self.sources[number] = lambda g: g.cast(value if value.known_sizes == (1,) else g.op("Reshape", value, [1]), kind)
         if value.known_sizes == () and value.dtype == kind:
             self.scalars[number] = value
 
-    def _knows(self, number: sympy.Expr) -> bool:
-        return number in self.sources or (self.outer is not None and self.outer._knows(number))
+    def knows(self, number: sympy.Expr) -> bool:
+        """Return whether a number can be read in this graph."""
+        return number in self.sources or (self.outer is not None and self.outer.knows(number))
 
     def _source(self, number: sympy.Expr) -> Callable[[Appends], Tensor] | None:
         return self.sources.get(number) or (self.outer._source(number) if self.outer else None)
@@ -133,6 +134,11 @@ def _size(value: Tensor, axis: int, g: Appends) -> Tensor:
 
 def _real_constant(g: Appends, number: sympy.Expr) -> Tensor:
     return g.const([float(number)], DOUBLE)
+
+
+def dtype_of_number(number: sympy.Basic) -> ir.DataType:
+    """Return the type that a graph holds a symbolic number in."""
+    return BOOL if _is_truth(number) else INT64 if number.is_integer else DOUBLE
 
 
 def _is_truth(number: Any) -> bool:

@@ -122,7 +122,12 @@ class AliasMap:
 
     def is_written(self, node: Node) -> bool:
         """Return whether the memory of this node was written."""
-        return self._versions.get(self._slots[node].owner, 0) > 0
+        return self._versions.get(self.owner(node), 0) > 0
+
+    def owner(self, node: Node) -> Node:
+        """Return the node that owns the memory that this one shows."""
+        node = self.resolve(node)
+        return self._slots[node].owner
 
     def path(self, owner: Node, node: Node) -> list[Node]:
         """Return the views that lead from the owner of the memory to `node`, which is the last."""

@@ -23,7 +23,7 @@ from ..saving import PRODUCER
 from ..state import describe_state
 from .aliasing import writes
 from .dtype_check import check_types
-from .interpreter import BlockCalls, Interpreter
+from .interpreter import FunctionCalls, Interpreter
 from .subgraphs import subgraph_translator
 
 WEIGHTS = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
@@ -50,15 +50,15 @@ class Conversion:
         asked: ConversionOptions,
         dim_names: dict[Any, str],
         dispatch: TranslationOf,
-        blocks: BlockCalls | None = None,
+        functions: FunctionCalls | None = None,
     ) -> None:
         self.program = program
         self.asked = asked
         self.shared = ModelContext(asked.opset, dim_names)
         self.g = Graph(self.shared)
         self.tracks = writes(program.graph_module) or _declares_writes(program)
-        self.g.subgraph = subgraph_translator(dispatch, self.tracks)
-        self.interpreter = Interpreter(self.g, program.graph_module, dispatch, self.tracks, blocks)
+        self.g.subgraph = subgraph_translator(dispatch, self.tracks, functions)
+        self.interpreter = Interpreter(self.g, program.graph_module, dispatch, self.tracks, functions)
         self.inputs: list[Tensor] = []
         self.weights: dict[str, Tensor] = {}
         self.mutated: tuple[str, ...] = ()
@@ -79,7 +79,7 @@ class Conversion:
             self._place(node)
         self._weights(placeholders)
         self._check_state()
-        self.interpreter.run(self.program.graph.nodes)
+        self.interpreter.run_graph(self.program.graph)
         if self.interpreter.failures:
             raise build_unsupported_error(self.interpreter.failures)
         outputs = self._outputs(placeholders)

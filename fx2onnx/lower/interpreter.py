@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Protocol
 
 import torch
@@ -18,38 +18,23 @@ from ..ir.symbols import UnknownSymbol
 from ..ir.tensor import Tensor
 from ..ir.translation import TranslationOf
 from .aliasing import AliasMap, written_arguments
+from .module_calls import NO_OUTPUT, ModuleCall, is_number
 from .scatter_back import ValueOf, ViewScatter
 
 aten = torch.ops.aten
 IGNORED_KWARGS = ("device", "layout", "pin_memory", "memory_format", "non_blocking")
-NO_OUTPUT = {
-    aten._assert_tensor_metadata.default,
-    aten._assert_scalar.default,
-    aten._assert_async.msg,
-    aten._assert_async.default,
-    aten._linalg_check_errors.default,
-    aten.sym_constrain_range.default,
-    aten.sym_constrain_range_for_size.default,
-    torch._check,
-}
-OF_THE_LAYOUT = {aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default, aten.sym_storage_offset.default}
+NOT_TRANSLATED = (Untranslated, MissingPackage, NoKernel, UnknownSymbol)
 INLINED = torch.ops.higher_order.wrap_with_set_grad_enabled
 
 
-class BlockCalls(Protocol):
-    """Equal blocks of the model: the nodes that start or repeat a block, and the functions and calls that replace them."""
+class FunctionCalls(Protocol):
+    """The module calls of a capture that become calls of local functions."""
 
-    def opens(self, node: torch.fx.Node) -> bool:
-        """Return whether a traced block starts at this node."""
+    def group(self, graph: torch.fx.Graph, around: torch.fx.Node | None, /) -> Iterable[torch.fx.Node | ModuleCall]:
+        """Return the nodes of a graph, grouped by module call, except calls that contain the node which takes the graph."""
 
-    def repeats(self, node: torch.fx.Node) -> bool:
-        """Return whether this node is a call of a block that was captured elsewhere."""
-
-    def define_and_call(self, interpreter: Interpreter, enter: torch.fx.Node, rest: Iterator[torch.fx.Node], /) -> None:
-        """Turn the nodes up to the end of the block into a function, and call it."""
-
-    def call(self, interpreter: Interpreter, node: torch.fx.Node, /) -> None:
-        """Call the function of a block that was captured elsewhere."""
+    def call(self, interpreter: Interpreter, call: ModuleCall, /) -> None:
+        """Append the call of a function."""
 
 
 class Interpreter:
@@ -60,45 +45,56 @@ class Interpreter:
     """
 
     def __init__(
-        self, g: Graph, module: torch.fx.GraphModule, dispatch: TranslationOf, tracks: bool, blocks: BlockCalls | None = None
+        self, g: Graph, module: torch.fx.GraphModule, dispatch: TranslationOf, tracks: bool, functions: FunctionCalls | None = None
     ) -> None:
         self.g = g
         self.module = module
         self.dispatch = dispatch
         self.tracks = tracks
-        self.blocks = blocks
+        self.functions = functions
         self.memory = AliasMap(tracks, self._recompute_view, self._scatter_back)
         self._views = ViewScatter(g, self.memory, self.value_of, self._translate_with)
         self.failures: list[tuple[torch.fx.Node, str]] = []
         self._failed: set[torch.fx.Node] = set()
         self._scopes: dict[int, dict[str, str]] = {}
 
-    def run(self, nodes: Iterable[torch.fx.Node]) -> None:
+    def run_graph(self, graph: torch.fx.Graph, around: torch.fx.Node | None = None) -> None:
+        """Translate the nodes of a graph; module calls become functions if they are requested.
+
+        Args:
+            around: the node that takes the graph.
+        """
+        self.run(graph.nodes if self.functions is None else self.functions.group(graph, around))
+
+    def run(self, items: Iterable[torch.fx.Node | ModuleCall]) -> None:
         """Translate nodes in order. Failures are collected in `failures`, so that one error can list all of them."""
-        rest = iter(nodes)
-        for node in rest:
-            if node.op == "get_attr":
-                self._constant(node)
-            elif node.op == "call_function" and node.target not in NO_OUTPUT:
-                with self.g.on(node, self._metadata(node)):
-                    self._try_node(node, rest)
+        for item in items:
+            if isinstance(item, ModuleCall):
+                assert self.functions is not None
+                self.functions.call(self, item)
+            elif item.op == "get_attr":
+                self._constant(item)
+            elif item.op == "call_function" and item.target not in NO_OUTPUT:
+                with self.g.on(item, self._metadata(item)):
+                    self._try_node(item)
 
     def within(self, g: Graph) -> Interpreter:
         """Return an interpreter of the same module that appends to another graph."""
-        return Interpreter(g, self.module, self.dispatch, self.tracks, self.blocks)
+        return Interpreter(g, self.module, self.dispatch, self.tracks, self.functions)
 
-    def _try_node(self, node: torch.fx.Node, rest: Iterator[torch.fx.Node]) -> None:
-        if self._failed and not self._failed.isdisjoint(node.all_input_nodes):
+    def has_failed(self, nodes: Iterable[torch.fx.Node]) -> bool:
+        """Return whether one of these nodes was not translated."""
+        return not self._failed.isdisjoint(nodes)
+
+    def _try_node(self, node: torch.fx.Node) -> None:
+        if self._failed and self.has_failed(node.all_input_nodes):
             self.give_up(node)
             if isinstance(node.target, torch._ops.OpOverload) and not self.dispatch.knows(node):
                 self.failures.append((node, "no translation"))
             return
         try:
-            if self.blocks is not None and self.blocks.opens(node):
-                self.blocks.define_and_call(self, node, rest)
-            else:
-                self._node(node)
-        except (Untranslated, MissingPackage, NoKernel, UnknownSymbol) as error:
+            self._node(node)
+        except NOT_TRANSLATED as error:
             self.failures += getattr(error, "failures", None) or [(node, str(error))]
             self.give_up(node)
 
@@ -110,14 +106,12 @@ class Interpreter:
         value = node.meta.get("val")
         if value is None and _has_raised(node):
             return
-        if isinstance(value, SYMBOLIC) and (not isinstance(node.target, torch._ops.OpOverload) or node.target in OF_THE_LAYOUT):
+        if is_number(node):
             self.memory.bind(node, expression(value))
         elif node.target is operator.getitem:
             self._part(node)
         elif node.target is INLINED:
             self._inline(node)
-        elif self.blocks is not None and self.blocks.repeats(node):
-            self.blocks.call(self, node)
         else:
             self._call(node)
 
@@ -144,7 +138,7 @@ class Interpreter:
         for placeholder, operand in zip(placeholders, operands, strict=True):
             self.memory.link(placeholder, operand)
         outer, self.module = self.module, inner
-        self.run(inner.graph.nodes)
+        self.run_graph(inner.graph, node)
         self.module = outer
         self.memory.link(node, inner.graph.output_node().args[0])
 

@@ -16,7 +16,7 @@ from ..ir.graph import Graph, SubgraphTranslator
 from ..ir.symbols import Symbols
 from ..ir.tensor import Tensor
 from ..ir.translation import TranslationOf
-from .interpreter import Interpreter
+from .interpreter import FunctionCalls, Interpreter
 
 NUMBERS = {
     **dict.fromkeys((bool, torch.SymBool), BOOL),
@@ -25,23 +25,28 @@ NUMBERS = {
 }
 
 
-def subgraph_translator(dispatch: TranslationOf, tracks: bool) -> SubgraphTranslator:
+def subgraph_translator(dispatch: TranslationOf, tracks: bool, functions: FunctionCalls | None) -> SubgraphTranslator:
     """Return a function that translates a captured subgraph, given the graph, the subgraph and the values of its placeholders."""
-    return partial(_translate_subgraph, dispatch, tracks)
+    return partial(_translate_subgraph, dispatch, tracks, functions)
 
 
 def _translate_subgraph(
-    dispatch: TranslationOf, tracks: bool, g: Graph, module: torch.fx.GraphModule, operands: Sequence[Any]
+    dispatch: TranslationOf,
+    tracks: bool,
+    functions: FunctionCalls | None,
+    g: Graph,
+    module: torch.fx.GraphModule,
+    operands: Sequence[Any],
 ) -> list[Any]:
     """Append the nodes of the subgraph to `g`; return its results.
 
     Raises:
         UntranslatedInside: some of its nodes have no translation.
     """
-    interpreter = Interpreter(g, module, dispatch, tracks)
+    interpreter = Interpreter(g, module, dispatch, tracks, functions)
     for placeholder, operand in zip(module.graph.find_nodes(op="placeholder"), operands, strict=True):
         interpreter.memory.bind(placeholder, _bound(g, placeholder.meta.get("val"), operand))
-    interpreter.run(module.graph.nodes)
+    interpreter.run_graph(module.graph, g.at)
     if interpreter.failures:
         raise UntranslatedInside(interpreter.failures)
     returned = module.graph.output_node().args[0]

@@ -81,7 +81,7 @@ class SubgraphTracer(Tracer):
     """
 
     def __init__(self, around: Tracer, operands: Tensors, further: dict[Ref, torch.Tensor], writer: SubgraphBuilder | None) -> None:
-        super().__init__({}, around._script, writer, around._scopes)
+        super().__init__({}, around._script, writer, around.scopes)
         self.constants = around.constants
         self._around, self._count, self._further, self._writer = around, len(operands), further, writer
         self.follows_values = False

@@ -48,7 +48,6 @@ class CaptureRequest:
     dynamic_shapes: Any
     strict: bool
     accept_ranges: tuple[str, ...]
-    functions: Any
     dumped: bool
 
     def capture_with_torch_export(self, model: Any) -> Capture:
@@ -58,7 +57,7 @@ class CaptureRequest:
             nullcontext(()) if self.strict else trace_packed_sequences() as unchecked,
             numbers_read() as lines,
         ):
-            made = capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges, self.functions)
+            made = capture_by_export(model, self.args, self.kwargs, self.dynamic_shapes, self.strict, self.accept_ranges)
         for line in [*lines][:1]:
             why = f"the model reads a number from a tensor at {line}, which torch.export replaces by a symbol"
             self.validate_against_eager(made, model, why)  # Python may ask it for its type
@@ -78,7 +77,7 @@ class CaptureRequest:
         """Capture by running. Raises what `capture_by_running` raises."""
         if isinstance(model, torch.export.ExportedProgram):
             raise TraceUnsupported("the model is already captured: pass an nn.Module to capture it by running")
-        for name, asked in {"strict": self.strict, "functions": self.functions, "dump_exported_program": self.dumped}.items():
+        for name, asked in {"strict": self.strict, "dump_exported_program": self.dumped}.items():
             if asked:
                 raise TraceUnsupported(f'{name} is supported only with capture="torch.export"')
         with mask_padding_as_in_eager(model), trace_packed_sequences() as unchecked:

@@ -17,7 +17,6 @@ from ..errors import first_sentence
 from ..guards.dims import DynamicDim
 from ..guards.dynamic_shapes import dynamic_dims
 from ..patches.registry import apply_patches, register_patch
-from ..structure.block_sharing import inline_repeated_blocks
 from ..structure.capture_result import separate_shared_inputs
 from ..trace.hidden_state import called_apart, equal_results
 from ..trace.refusal import NoFallback, TraceUnsupported
@@ -112,8 +111,6 @@ class EagerComparison:
         """Return the program as a module, with or without its guards on sizes; cached."""
         if guarded not in self._modules:
             module = self.program.module(check_guards=guarded)
-            assert isinstance(module, torch.fx.GraphModule)
-            inline_repeated_blocks(module)
             self._modules[guarded] = module
         return self._modules[guarded]
 

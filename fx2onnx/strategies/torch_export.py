@@ -1,11 +1,10 @@
-"""Capture with torch.export, with named dimensions, separate inputs and marked blocks. dynamic_shapes.py checks the dimensions."""
+"""Capture with torch.export, with named dimensions and separate inputs. dynamic_shapes.py checks the dimensions."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
 from typing import Any
 
 import sympy
@@ -25,13 +24,11 @@ from ..guards.program_guards import guards_of
 from ..patches.caught_errors import refuse_caught_errors
 from ..patches.module_to import allow_harmless_casts
 from ..patches.registry import apply_patches, register_context
-from ..structure.block_sharing import BlockRejected, BlockSharing, Classes, check_free_values, is_of, mark_blocks
 from ..structure.capture_result import Capture, refuse_scripted_parts, separate_shared_inputs
 from ..trace.gradients import explain_gradients
 from ..trace.hidden_state import only_harmless_mutations
 from ..trace.keywords import keywords_named
 
-Export = Callable[[], torch.export.ExportedProgram]
 SIZES = re.compile(r"(\w+) = (L\['\w+'\]\S*\.size\(\)\[\d+\])")  # the names of axes in torch.export's messages
 REFUSES = "torch.export cannot capture the model: "
 AUTOCAST = torch.ops.higher_order.wrap_with_autocast
@@ -44,7 +41,6 @@ def capture_by_export(
     dynamic_shapes: Any = None,
     strict: bool = False,
     accept_ranges: Sequence[str] = (),
-    functions: Classes = (),
 ) -> Capture:
     """Capture a module. An `ExportedProgram` is used unchanged, with the names in `dynamic_shapes` for its dimensions.
 
@@ -61,9 +57,9 @@ def capture_by_export(
     args, kwargs = separate_shared_inputs(args, dict(kwargs))
     dims = dynamic_dims(model, args, kwargs, dynamic_shapes)
     check_accepted(accept_ranges, dims)
-    export = partial(export_module, model, args, kwargs, make_export_dims(dynamic_shapes, accept_ranges, dims), strict, dims)
+    shapes = make_export_dims(dynamic_shapes, accept_ranges, dims)
     with only_harmless_mutations(model, args, kwargs, strict):
-        program, sharing = _export_with_blocks(model, functions, export) if functions else (export(), None)
+        program = export_module(model, args, kwargs, shapes, strict, dims)
     given = pytree.tree_leaves((args, kwargs))
     symbols = [(dim, found) for dim in dims if (found := symbol_of(program, given, dim)) is not None]
     check_dynamic_dims(program, symbols, accept_ranges)
@@ -71,7 +67,7 @@ def capture_by_export(
     limits = [*conditions(program, names), *sizes_accepted(program, symbols, accept_ranges), *promises(dims)]
     if any(is_hint(leaf, Dim.AUTO) for leaf in pytree.tree_leaves(dynamic_shapes)):  # which lets torch.export restrict sizes
         limits += [*ranges(program, names), *guards_of(program, names)]
-    return Capture(program, names, sharing, limits=tuple(dict.fromkeys(limits)))
+    return Capture(program, names, limits=tuple(dict.fromkeys(limits)))
 
 
 def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> dict[sympy.Expr, str]:
@@ -95,37 +91,6 @@ def _names_given(program: torch.export.ExportedProgram, dynamic_shapes: Any) -> 
     return names
 
 
-def _export_with_blocks(model: nn.Module, classes: Classes, export: Export) -> tuple[torch.export.ExportedProgram, BlockSharing]:
-    """Capture with the blocks of these classes marked.
-
-    If recording attribute reads breaks the capture (TorchDynamo, inside a `cond`), all attributes count as read. If marks break it, no
-    block is marked.
-    """
-    for watches in (True, False):
-        try:
-            return _export_with_marks(model, classes, export, watches)
-        except CaptureError as error:
-            reason = str(error)
-    program = export()
-    paths = [path for path, module in model.named_modules() if path and is_of(module, classes)]
-    return program, BlockSharing(not_shared=dict.fromkeys(paths, f"the model could not be captured with its blocks marked: {reason}"))
-
-
-def _export_with_marks(
-    model: nn.Module, classes: Classes, export: Export, watches: bool
-) -> tuple[torch.export.ExportedProgram, BlockSharing]:
-    """Capture with marks, and capture again without the modules that cannot be blocks."""
-    left_out: dict[str, str] = {}
-    while True:
-        try:
-            with mark_blocks(model, classes, left_out, watches) as sharing:
-                program = export()
-            check_free_values(program, sharing)
-            return program, sharing
-        except BlockRejected as error:
-            left_out[error.path] = str(error)
-
-
 def export_module(
     module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool, dims: Sequence[DynamicDim]
 ) -> torch.export.ExportedProgram:
@@ -137,7 +102,7 @@ def export_module(
     """
     try:
         return _unless_refused(module, args, kwargs, dynamic_shapes, strict)
-    except (BlockRejected, CaptureError):
+    except CaptureError:
         raise
     except Exception as error:
         lenient = pytree.tree_map(lambda dim: Dim.AUTO if moves(dim) else dim, dynamic_shapes, is_leaf=moves)
@@ -159,7 +124,7 @@ def _unless_refused(
     with explain_gradients(module) as lines:
         try:
             return _export_once(module, args, kwargs, dynamic_shapes, strict)
-        except (BlockRejected, CaptureError):
+        except CaptureError:
             raise
         except Exception as error:
             if "Constraints violated" in str(error):

@@ -11,12 +11,11 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..errors import CaptureError
-from .block_sharing import BlockSharing
 
 
 @dataclass(frozen=True)
 class Capture:
-    """A captured program, the names of its symbols, its marked blocks, how it was captured, and why traced runs were not sufficient.
+    """A captured program, the names of its symbols, how it was captured, and why traced runs were not sufficient.
 
     `branches` are the tests with both branches in the program. `limits` are those whose other branch raises, with the error, or what
     torch.export's program checks but the exported model does not.
@@ -24,7 +23,6 @@ class Capture:
 
     program: torch.export.ExportedProgram
     dim_names: dict[sympy.Expr, str] = field(default_factory=dict)
-    sharing: BlockSharing | None = None
     by: str = "torch.export"
     trace_failure: str = ""
     branches: tuple[str, ...] = ()

@@ -16,10 +16,9 @@ from torch.utils._python_dispatch import _disable_current_modes
 from ..ir.expressions import storage
 from ..trace.compute_budget import ComputeBudget
 from ..trace.events import Ref, plain
-from ..trace.module_equality import MARKS_A_BLOCK, Reads, Watch, read_of, same_values, snapshot, static_difference
+from ..trace.module_equality import Reads, Watch, have_same_structure, read_of, same_values, snapshot
 from ..trace.path_decisions import BRANCH
 from ..trace.tracer import Tracer
-from .block_sharing import modes, override_forward
 from .repeated_blocks import BlockCopy, Call, is_inside, kind_of
 
 PLAIN = (int, float, bool, str, type(None), torch.dtype, torch.device, torch.memory_format)
@@ -71,20 +70,38 @@ def _outermost(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             yield path, module
 
 
+@contextmanager
+def override_forward(module: nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+    """Give a module another forward, while it lasts; one that has a forward of its own keeps that."""
+    if "forward" in vars(module):
+        yield
+        return
+    module.forward = forward
+    try:
+        yield
+    finally:
+        del module.forward
+
+
+def modes() -> tuple[bool, bool, bool]:
+    """Return the modes of torch that a trace depends on: gradients, autocast, inference."""
+    return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu"), torch.is_inference_mode_enabled()
+
+
 class SameCode:
     """Whether modules provably run the same code, with cached results for all runs of a model."""
 
     def __init__(self) -> None:
         self.watch = Watch()
-        self._differences: dict[Pair, str | None] = {}
+        self._alike: dict[Pair, bool] = {}
         self._read: dict[Pair, tuple[Reads, list[tuple[nn.Module, nn.Module, str]]]] = {}
 
     def has(self, first: Call, call: Call) -> bool:
         """Return whether the module of another call can replace that of the first."""
         pair = first.path, call.path
-        if pair not in self._differences:
-            self._differences[pair] = static_difference(first.module, call.module)
-        if self._differences[pair] is not None:
+        if pair not in self._alike:
+            self._alike[pair] = have_same_structure(first.module, call.module)
+        if not self._alike[pair]:
             return False
         if pair not in self._read or self._read[pair][0] != first.reads:
             self._read[pair] = first.reads, read_of(first.module, call.module, first.reads)
@@ -111,20 +128,19 @@ class BlocksOfRun:
         def block(*args: Any, **kwargs: Any) -> Any:
             leaves, spec = pytree.tree_flatten((args, kwargs), is_leaf=_is_opaque)
             with unseen():
-                if not all(isinstance(plain(leaf), (torch.Tensor, *PLAIN)) for leaf in leaves):
-                    call = None
+                if all(isinstance(plain(leaf), (torch.Tensor, *PLAIN)) for leaf in leaves):
+                    scope = self._tracer.scopes.now() if self._tracer.scopes is not None else {}
+                    seen = list(map(self._describe_argument, leaves))
+                    call = Call(path, module, parts, leaves, seen, spec, modes(), scope, *self._tracer.place_now)
+                    first = self._equal(call)
                 else:
-                    call = Call(
-                        path, module, parts, leaves, list(map(self._describe_argument, leaves)), spec, modes(), *self._tracer.place_now
-                    )
-                first = self._equal(call) if call is not None else None
+                    call = None
             if call is None:
                 return forward(*args, **kwargs)
             if first is None:
                 return self._first(call, forward, args, kwargs)
             return self._again(first, call, forward, args, kwargs)
 
-        vars(block)[MARKS_A_BLOCK] = True
         return block
 
     def _describe_argument(self, leaf: Any) -> Any:

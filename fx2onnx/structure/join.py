@@ -219,7 +219,8 @@ class PathMerger:
         values = [self._merge_outputs(fork, pair, nodes) for pair, *nodes in zip(fork.phis, *results, strict=True)]
         outer = list(dict.fromkeys(node for side in inner.values() for node in side.inside))
         modules = [side.close_over(outer, given) for side, given in zip(inner.values(), results, strict=True)]
-        self._outputs[fork] = _cond(scope, self._condition(scope, fork), modules, outer, values)
+        stack = {} if fork.asks is None else {"nn_module_stack": self._find_test_event(fork)[1].node.meta.get("nn_module_stack")}
+        self._outputs[fork] = _cond(scope, self._condition(scope, fork), modules, outer, values, stack)
 
     def _line(self, fork: Fork) -> str:
         return fork.test.line if fork.test is not None else line_in(self._find_test_event(fork)[1].node.meta["stack_trace"])
@@ -342,14 +343,19 @@ class PathMerger:
 
 
 def _cond(
-    scope: Scope, condition: Node, sides: Sequence[torch.fx.GraphModule], outer: Sequence[Node], values: Sequence[SymbolicMeta]
+    scope: Scope,
+    condition: Node,
+    sides: Sequence[torch.fx.GraphModule],
+    outer: Sequence[Node],
+    values: Sequence[SymbolicMeta],
+    meta: dict[str, Any],
 ) -> list[Node]:
     names = [f"side_{len(list(scope.modules.children())) + number}" for number in range(2)]
     for name, side in zip(names, sides, strict=True):
         scope.modules.add_module(name, side)
     gets = [scope.graph.get_attr(name) for name in names]
     node = scope.graph.call_function(torch.ops.higher_order.cond, (condition, *gets, tuple(outer)))
-    node.meta.update(condition.meta, val=list(values))
+    node.meta.update(condition.meta | meta, val=list(values))
     return [scope.part(node, number, node, value) for number, value in enumerate(values)]
 
 

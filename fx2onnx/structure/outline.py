@@ -1,269 +1,281 @@
-"""Marked blocks as ONNX local functions: one per class and sequence of operators, weights as inputs. Not here: the marks (sharing.py)."""
+"""Module calls as ONNX local functions: one per class and sequence of operators, weights as inputs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import Any
 
 import onnx_ir as ir
 import sympy
 import torch
+from torch.utils import _pytree as pytree
 
 from ..errors import Untranslated
-from ..ir.dtypes import INT64, NoKernel, onnx_dtype
+from ..ir.complex_pairs import ComplexPair
+from ..ir.dtypes import INT64, onnx_dtype
 from ..ir.expressions import SYMBOLIC, Size, expression, sizes_of
 from ..ir.graph import TRANSPOSED, Graph, Tensor
-from ..lower.interpreter import Interpreter
+from ..ir.quantized import Quantized
+from ..ir.symbols import dtype_of_number
+from ..lower.interpreter import NOT_TRANSLATED, Interpreter, scopes
+from ..lower.module_calls import ModuleCall, Node, Scope, find_divided_calls, group_module_calls, is_number, is_read_outside, scope_of
+from ..lower.subgraphs import own_outputs
 from ..match import Event, Value, canonical
-from ..trace.module_equality import class_of
-from .block_sharing import NAMESPACE, BlockSharing
+from .call_difference import describe_difference
 
 DOMAIN = "fx2onnx"  # of the functions in the file
-Node = torch.fx.Node
-
-
-@dataclass(frozen=True)
-class Call:
-    """One call of a block: who translates the graph that it stands in, its tensors and its weights there."""
-
-    interpreter: Interpreter
-    inputs: Sequence[Tensor]
-    weights: Sequence[Tensor]
-
-
-Recipe = Callable[[Call], Tensor]  # makes the actual input of a call
+Key = tuple[str, tuple[Event, ...]]  # of a function: the name of its class, and what it does
 
 
 @dataclass
 class Body:
-    """A function under construction: its graph, its formal inputs, and how to make the actual one of each at a call."""
+    """A function under construction: its graph inside the one that calls it, its inputs, and what makes those of this call."""
 
     g: Graph
+    outer: Graph
     formals: list[Tensor] = field(default_factory=list)
-    recipes: list[Recipe] = field(default_factory=list)
+    actuals: list[Callable[[], Tensor]] = field(default_factory=list)
+    weights: dict[int, Tensor] = field(default_factory=dict)
     numbers: dict[sympy.Expr, Tensor] = field(default_factory=dict)
     transposes: dict[int, Tensor] = field(default_factory=dict)
-    weight_at: dict[int, Recipe] = field(default_factory=dict)
+    results: list[Node | sympy.Expr] = field(default_factory=list)
+    passed: dict[Node, Node] = field(default_factory=dict)  # results that are inputs as they are
 
-    def formal(self, name: str, sizes: Sequence[Size], dtype: ir.DataType, recipe: Recipe) -> Tensor:
-        """Return a further input of these sizes, and keep how a call makes the actual one."""
+    def formal(self, name: str, sizes: Sequence[Size], dtype: ir.DataType, actual: Callable[[], Tensor]) -> Tensor:
+        """Return a further input of these sizes, and keep how the call makes its value."""
         shared = self.g.shared
         made = Tensor(name=shared.names.unique(name), sizes=tuple(sizes), type=ir.TensorType(dtype), shape=shared.onnx_shape(sizes))
         self.formals.append(made)
-        self.recipes.append(recipe)
+        self.actuals.append(actual)
         return made
 
-    def keep(self, read: set[int]) -> None:
-        """Leave out the inputs that nothing reads."""
-        kept = [i for i, formal in enumerate(self.formals) if id(formal) in read]
-        self.formals, self.recipes = [self.formals[i] for i in kept], [self.recipes[i] for i in kept]
+    def formal_for(self, node: Node, value: Tensor) -> Tensor:
+        """Return the input for a tensor of the graph around, whose sizes can be read from it."""
+        fake = node.meta["val"]
+        made = self.formal(f"{node.name}/in", sizes_of(fake), onnx_dtype(fake.dtype), lambda: value)
+        self.g.symbols.learn_sizes(made)
+        if self.outer.is_weight(value):
+            self.weights[id(made)] = value
+        return made
 
     def number(self, number: sympy.Expr) -> Tensor:
         """Return the input, int64 (1,), for a symbolic integer that no tensor here tells: the call passes it."""
         if number not in self.numbers:
-            self.numbers[number] = self.formal("size", (1,), INT64, lambda call: call.interpreter.g.ints([number]))
+            self.numbers[number] = self.formal("size", (1,), INT64, lambda: self.outer.ints([number]))
         return self.numbers[number]
 
-    def transpose_matrix(self, weight: Tensor) -> Tensor | None:
-        """Return the input for a weight (m, n), transposed (n, m): the call passes it so. None when it is no weight of the block."""
-        recipe = self.weight_at.get(id(weight))
-        if recipe is None:
-            return None
+    def is_weight(self, value: Tensor) -> bool:
+        """Return whether a value is an input that each call passes a weight for."""
+        return id(value) in self.weights
+
+    def transpose_matrix(self, weight: Tensor) -> Tensor:
+        """Return the input for a weight (m, n), transposed (n, m): the call passes it so."""
         if id(weight) not in self.transposes:
-            rows, columns = weight.sizes
-            self.transposes[id(weight)] = self.formal(
-                f"{weight.name}{TRANSPOSED}", (columns, rows), weight.dtype, lambda call: call.interpreter.g.transpose_matrix(recipe(call))
-            )
+            make = partial(self.outer.transpose_matrix, self.weights[id(weight)])
+            self.transposes[id(weight)] = self.formal(f"{weight.name}{TRANSPOSED}", weight.sizes[::-1], weight.dtype, make)
         return self.transposes[id(weight)]
+
+    def finish(self, outputs: list[Tensor]) -> ir.Graph:
+        """Return the graph, without nodes and inputs that these outputs do not need."""
+        nodes = _prune_dead_nodes(self.g.nodes, outputs)
+        read = {id(value): value for node in nodes for value in _read_by(node)}
+        if any(self.g.shared.initializers.get(str(value.name)) is value for value in read.values()):
+            raise Untranslated("the translation of an operator computes a weight of the model")
+        kept = [place for place, formal in enumerate(self.formals) if id(formal) in read]
+        self.formals, self.actuals = [self.formals[place] for place in kept], [self.actuals[place] for place in kept]
+        return ir.Graph(self.formals, outputs, nodes=nodes, opset_imports=dict(self.g.shared.domains))
 
 
 @dataclass(frozen=True)
 class Definition:
-    """A block as a function: which one, how its inputs are made at a call, and the fake tensors of its results."""
+    """A function, and the first call of it: of which module, and by which nodes."""
 
     function: ir.Function
-    recipes: tuple[Recipe, ...]
-    results: tuple[torch.Tensor, ...]
+    path: str
+    nodes: Sequence[Node]
 
 
-class Mark(NamedTuple):
-    """What the marks at the start of a block, and in place of one, pass: tensors, weights, and the number of the block."""
+class Functions:
+    """The functions of one conversion, and the module calls that become calls of them.
 
-    inputs: Sequence[Node]
-    weights: Sequence[Node]
-    number: int
+    Args:
+        classes: those of the modules, or True for every class that torch.nn does not define.
+        module: the captured graph.
 
-    @classmethod
-    def of(cls, node: Node) -> Mark:
-        """Return what a node passes that is such a mark."""
-        arguments: tuple[Any, ...] = node.args
-        return cls(*arguments)
+    Attributes:
+        shared: the modules whose function another module defines, and that one, by path.
+        not_shared: the modules that call no function, or one of their own, and why.
+    """
 
+    def __init__(self, classes: Sequence[type] | bool, module: torch.fx.GraphModule) -> None:
+        self._names = None if isinstance(classes, bool) else set(_names_of(classes))
+        self._divided: Scope = {}
+        find_divided_calls(module, self._divided)
+        self._definitions: dict[Key, Definition] = {}
+        self._read: dict[Any, set[int]] = {}
+        self.shared: dict[str, str] = {}
+        divided = (path for path, kind in self._divided.values() if self._is_wanted(path, kind))
+        self.not_shared = dict.fromkeys(divided, "a test in it decides what other modules compute")
 
-class Blocks:
-    """Functions of one conversion, and the calls of them."""
+    def group(self, graph: torch.fx.Graph, around: Node | None) -> list[Node | ModuleCall]:
+        """Return the nodes of a graph that a node takes, with those of each module call together that this node is not in."""
+        not_grouped = {*self._divided, *(scope_of(around) if around is not None else ())}
+        items, mixed = group_module_calls(graph.nodes, self._is_wanted, not_grouped)
+        self.not_shared |= dict.fromkeys(mixed, "operators of other modules are called between its own")
+        self._note_read(items)
+        return items
 
-    def __init__(self, sharing: BlockSharing) -> None:
-        self.sharing = sharing
-        self.definitions: dict[int, Definition] = {}
-        self.calls: dict[str, list[str]] = {}
+    def _note_read(self, items: Iterable[Node | ModuleCall]) -> None:
+        """Note which results of module calls are read: alike calls return what one of them needs, so that they share a function."""
+        for call in items:
+            if isinstance(call, ModuleCall):
+                nodes = dict.fromkeys(call.nodes())
+                read = {place for place, node in enumerate(nodes) if is_read_outside(node, nodes)}
+                self._read.setdefault(_describe_call(call), set()).update(read)
+                self._note_read(call.items)
 
-    def opens(self, node: Node) -> bool:
-        """Return whether a traced block starts here."""
-        return _is_mark(node, "enter")
+    def _is_wanted(self, path: str, kind: str) -> bool:
+        return path != "" and (not kind.startswith("torch.nn.") if self._names is None else kind in self._names)
 
-    def repeats(self, node: Node) -> bool:
-        """Return whether this is a call of a block that stands elsewhere."""
-        return _is_mark(node, "repeat")
+    def call(self, interpreter: Interpreter, call: ModuleCall) -> None:
+        """Append the call of a function, or the nodes of the module call where they cannot be one."""
+        nodes = dict.fromkeys(call.nodes())
+        results = [node for place, node in enumerate(nodes) if place in self._read[_describe_call(call)]]
+        with interpreter.g.on([*results, *nodes][0], scopes(call.scope)):
+            try:
+                body, graph = _define(interpreter, call, nodes, results)
+                given = [actual() for actual in body.actuals]
+            except NOT_TRANSLATED as error:
+                self.not_shared[call.path] = str(error)
+                interpreter.run(call.items)
+                return
+            function = self._function(interpreter, call, list(nodes), graph)
+            made = interpreter.g.op(function.name, *given, domain=DOMAIN, outputs=len(graph.outputs), merged=False)
+        outputs = dict(zip(body.results, made if isinstance(made, tuple) else (made,), strict=True))
+        for (result, output), formal in zip(outputs.items(), graph.outputs, strict=True):
+            output.name, output.type = formal.name, formal.type  # values of a function have names of their own
+            if isinstance(result, Node):
+                interpreter.describe(output, result.meta["val"])
+            else:
+                output.known_sizes = ()
+                interpreter.g.symbols.learn_number(result, output)
+        for node in (node for node in results if is_read_outside(node, nodes)):
+            if node in body.passed:
+                interpreter.memory.link(node, body.passed[node])
+                interpreter.g.symbols.learn_sizes(interpreter.memory.read(node), sizes_of(node.meta["val"]))
+            else:
+                interpreter.memory.bind(node, outputs[node] if node in outputs else expression(node.meta["val"]))
 
-    def define_and_call(self, interpreter: Interpreter, enter: Node, rest: Iterator[Node]) -> None:
-        """Turn the nodes up to the end of the block into a function, and call it."""
-        mark = Mark.of(enter)
-        inside, leave = _up_to_the_end(rest, mark.number)
-        try:
-            self.definitions[mark.number] = self._define_function(interpreter, enter, mark, inside, _results_of(leave))
-        except (Untranslated, NoKernel) as error:
-            self.definitions[mark.number] = _make_failed_definition(tuple(node.meta["val"] for node in _results_of(leave)))
-            interpreter.failures.append((enter, f"{error}: remove the class from functions="))
-        if interpreter.failures:
-            interpreter.give_up(leave)
+    def _function(self, interpreter: Interpreter, call: ModuleCall, nodes: Sequence[Node], graph: ir.Graph) -> ir.Function:
+        """The function of this body: one that is there already when it does the same under the same class."""
+        key = (call.name, structure(graph))
+        same_class = [definition for (name, _), definition in self._definitions.items() if name == call.name]
+        if key in self._definitions:
+            first = self._definitions[key]
+            self.shared |= {call.path: first.path} if first.path != call.path else {}
         else:
-            self._call(interpreter, enter, leave, mark)
+            title = call.name if not same_class else f"{call.name}_{len(same_class) + 1}"
+            function = interpreter.g.shared.functions[key] = ir.Function(DOMAIN, title, graph=graph, attributes=[])
+            first = self._definitions[key] = Definition(function, call.path, nodes)
+            if same_class:
+                why = describe_difference(same_class[0].nodes, nodes, interpreter.g.shared.onnx_shape)
+                self.not_shared[call.path] = f"it cannot share the function of {same_class[0].path}: {why}"
+        return first.function
 
-    def call(self, interpreter: Interpreter, node: Node) -> None:
-        """Call the function of a block that was captured elsewhere."""
-        self._call(interpreter, node, node, Mark.of(node))
-
-    def _define_function(
-        self, interpreter: Interpreter, enter: Node, mark: Mark, inside: list[Node], returned: Sequence[Node]
-    ) -> Definition:
-        body = Body(Graph(interpreter.g.shared, parent=interpreter.g, isolated=True))
-        body.g.body = body
-        inner = interpreter.within(body.g)
-        for position, node in enumerate(mark.inputs):
-            _bind_formal(inner, body, node, partial(_input_at, position))
-        for position, node in enumerate(mark.weights):
-            _bind_weight(inner, body, node, inside, partial(_weight_at, position))
-        inner.memory.link(enter, list(mark.inputs))
-        for node in _free(inside, inner):
-            _bind_free(interpreter, inner, body, node)
-        inner.run(inside)
-        interpreter.failures += inner.failures
-        results = tuple(node.meta["val"] for node in returned)
-        if inner.failures:
-            return _make_failed_definition(results)
-        outputs = _distinct(body, [inner.memory.read(node) for node in returned])
-        nodes = _prune_dead_nodes(body.g.nodes, outputs)
-        body.keep({id(value) for node in nodes for value in _read_by(node)})
-        name = class_of(self.sharing.block(mark.number).module).__name__
-        return Definition(_function(interpreter, name, body, nodes, outputs), tuple(body.recipes), results)
-
-    def _call(self, interpreter: Interpreter, node: Node, binds: Node, mark: Mark) -> None:
-        definition = self.definitions[mark.number]
-        read = interpreter.memory.read
-        call = Call(interpreter, [read(n) for n in mark.inputs], [read(n) for n in mark.weights])
-        actual = [recipe(call) for recipe in definition.recipes]
-        name = definition.function.name
-        made = interpreter.g.op(name, *actual, domain=DOMAIN, outputs=len(definition.results), merged=False)
-        outputs = made if isinstance(made, tuple) else (made,)
-        for output, fake in zip(outputs, definition.results, strict=True):
-            output.type = ir.TensorType(onnx_dtype(fake.dtype))
-            interpreter.describe(output, fake)
-        interpreter.memory.bind(binds, list(outputs))
-        self.calls.setdefault(name, []).append(node.name)
+    def count_calls(self, model: ir.Model) -> dict[str, int]:
+        """Return how often a model calls each of these functions."""
+        nodes = chain(model.graph.all_nodes(), *(function.all_nodes() for function in model.functions.values()))
+        return dict(Counter(node.op_type for node in nodes if node.domain == DOMAIN))
 
 
-def _make_failed_definition(results: tuple[torch.Tensor, ...]) -> Definition:
-    """What stands for a block that cannot be translated, whose failures the interpreter has."""
-    return Definition(ir.Function(DOMAIN, "failed", graph=ir.Graph([], [], nodes=[]), attributes=[]), (), results)
+def _describe_call(call: ModuleCall) -> tuple[Any, ...]:
+    """What calls have in common that may share a function: the class, and the operators."""
+    return call.name, *(node.target for node in call.nodes())
 
 
-def _function(interpreter: Interpreter, name: str, body: Body, nodes: list[ir.Node], outputs: list[Tensor]) -> ir.Function:
-    """Return the function of this body: one that is there already when it does the same under the same class."""
-    functions = interpreter.g.shared.functions
-    graph = ir.Graph(body.formals, outputs, nodes=nodes, opset_imports=dict(interpreter.g.shared.domains))
-    key = (name, structure(graph))
-    if key not in functions:
-        variants = sum(other[0] == name for other in functions)  # others are of the caller and of ours, by other keys
-        title = name if not variants else f"{name}_{variants + 1}"
-        functions[key] = ir.Function(DOMAIN, title, graph=graph, attributes=[])
-    return functions[key]
+def _names_of(classes: Iterable[type]) -> Iterator[str]:
+    """Yield the names of classes and of those that are derived from them, as a scope has them."""
+    for kind in classes:
+        yield f"{kind.__module__}.{kind.__qualname__}"
+        yield from _names_of(kind.__subclasses__())
 
 
-def _is_mark(node: Node, name: str) -> bool:
-    return isinstance(node.target, torch._ops.OpOverload) and node.target.name() == f"{NAMESPACE}::{name}"
+def _define(interpreter: Interpreter, call: ModuleCall, nodes: Collection[Node], results: Sequence[Node]) -> tuple[Body, ir.Graph]:
+    """Translate a module call into a graph of its own.
+
+    Raises:
+        Untranslated: it cannot be a function.
+    """
+    free = dict.fromkeys(read for node in nodes for read in node.all_input_nodes if read not in nodes)
+    body = Body(Graph(interpreter.g.shared, parent=interpreter.g, isolated=True), interpreter.g)
+    body.g.body = body
+    inner = interpreter.within(body.g)
+    inputs = _bind_free(interpreter, inner, body, free)
+    inner.run(call.items)
+    if inner.failures:
+        raise Untranslated(inner.failures[0][1])
+    if written := [node.name for node in inputs.values() if inner.memory.is_written(node)]:
+        raise Untranslated(f"it writes into its arguments or buffers: {', '.join(written)}")
+    body.passed = _find_passed(inner, inputs, results)
+    _add_results(interpreter, body, [node for node in results if node not in body.passed])
+    _check_memory(inner, inputs.values(), [node for node in body.results if isinstance(node, Node) and is_read_outside(node, nodes)])
+    values = [inner.memory.read(result) if isinstance(result, Node) else result for result in body.results]
+    if not values:
+        raise Untranslated("it computes nothing that is read")
+    with body.g.on(interpreter.g.at, interpreter.g.metadata):
+        return body, body.finish(own_outputs(body.g, values, [_dtype_of(result) for result in body.results]))
 
 
-def _input_at(position: int, call: Call) -> Tensor:
-    return call.inputs[position]
-
-
-def _weight_at(position: int, call: Call) -> Tensor:
-    return call.weights[position]
-
-
-def _results_of(leave: Node) -> Sequence[Node]:
-    """Return the nodes of what a block returns."""
-    arguments: tuple[Any, ...] = leave.args
-    return arguments[0]
-
-
-def _up_to_the_end(rest: Iterator[Node], number: int) -> tuple[list[Node], Node]:
-    inside: list[Node] = []
-    for node in rest:
-        if _is_mark(node, "leave") and node.args[1] == number:
-            return inside, node
-        inside.append(node)
-    raise AssertionError(f"block {number} is opened but never closed")
-
-
-def _bind_formal(inner: Interpreter, body: Body, node: Node, recipe: Recipe) -> None:
-    fake = node.meta["val"]
-    formal = body.formal(f"{node.name}/in", sizes_of(fake), onnx_dtype(fake.dtype), recipe)
-    body.g.symbols.learn_sizes(formal)
-    inner.memory.bind(node, formal)
-
-
-def _bind_weight(inner: Interpreter, body: Body, node: Node, inside: list[Node], recipe: Recipe) -> None:
-    if node in inner.memory or not any(user in node.users for user in inside):
-        return
-    fake = node.meta["val"]
-    formal = body.formal(f"{node.name}/in", sizes_of(fake), onnx_dtype(fake.dtype), recipe)
-    body.weight_at[id(formal)] = recipe
-    inner.memory.bind(node, formal)
-
-
-def _free(inside: list[Node], inner: Interpreter) -> list[Node]:
-    """Return the nodes outside that the block reads, besides its tensors and weights."""
-    own = set(inside)
-    found = dict.fromkeys(n for node in inside for n in node.all_input_nodes if n not in own and n not in inner.memory)
-    return list(found)
-
-
-def _bind_free(interpreter: Interpreter, inner: Interpreter, body: Body, node: Node) -> None:
-    """Bind a value of the graph around: a number or a sub-graph as it is, a tensor as a further input."""
-    if isinstance(node.meta.get("val"), SYMBOLIC):
-        inner.memory.bind(node, expression(node.meta["val"]))
-        return
-    value = interpreter.memory.read(node)
-    if isinstance(value, ir.Value):
-        _bind_formal(inner, body, node, lambda call: call.interpreter.memory.read(node))
-    else:
+def _bind_free(interpreter: Interpreter, inner: Interpreter, body: Body, free: Iterable[Node]) -> dict[int, Node]:
+    """Bind what the nodes of a function read from the graph around; return the tensors, which become inputs, weights after the others."""
+    if interpreter.has_failed(free):
+        raise Untranslated("it reads the result of an operator without a translation")
+    values = {node: expression(node.meta["val"]) if is_number(node) else interpreter.memory.read(node) for node in free}
+    for node, value in values.items():
+        if isinstance(value, Tensor):
+            continue
+        if any(isinstance(part, (Tensor, ComplexPair, Quantized)) for part in pytree.tree_leaves(value)):
+            raise Untranslated(f"{node.name}, which it reads, is not a tensor that can be an input of a function")
         inner.memory.bind(node, value)
+    tensors = {node: value for node, value in values.items() if isinstance(value, Tensor)}
+    formals = {node: body.formal_for(node, tensors[node]) for node in sorted(tensors, key=lambda node: body.outer.is_weight(tensors[node]))}
+    for node, formal in formals.items():
+        inner.memory.bind(node, formal)
+    return {id(formal): node for node, formal in formals.items()}
 
 
-def _distinct(body: Body, values: list[Tensor]) -> list[Tensor]:
-    """Return outputs that are neither inputs of the function nor equal."""
-    seen: set[int] = set(map(id, body.formals))
-    found = []
-    for value in values:
-        if id(value) in seen or value.producer() is None:
-            value = body.g.append_identity(value)
-        seen.add(id(value))
-        found.append(value)
-    return found
+def _find_passed(inner: Interpreter, inputs: Mapping[int, Node], results: Sequence[Node]) -> dict[Node, Node]:
+    """Return the results that are other names of tensors from the graph around: `x.to(x.dtype)`."""
+    found = {node: inputs[id(inner.memory.read(node))] for node in results if id(inner.memory.read(node)) in inputs}
+    same = inner.memory.owner
+    return {node: source for node, source in found.items() if not inner.tracks or same(node) is same(source)}
+
+
+def _check_memory(inner: Interpreter, inputs: Iterable[Node], results: Sequence[Node]) -> None:
+    """Refuse results of a function that a later write would have to change with each other, or with inputs."""
+    owners = [inner.memory.owner(node) for node in results]
+    if inner.tracks and (len(set(owners)) < len(owners) or not set(owners).isdisjoint(map(inner.memory.owner, inputs))):
+        raise Untranslated("its outputs share memory with its arguments or with each other, and the model writes into tensors")
+
+
+def _add_results(interpreter: Interpreter, body: Body, results: Sequence[Node]) -> None:
+    """Add what the function returns: tensors, then numbers that are read of values in it, also where only sizes show them."""
+    numbers = {node: expression(node.meta["val"]) for node in results if isinstance(node.meta["val"], SYMBOLIC)}
+    body.results = [node for node in results if node not in numbers]
+    if not all(isinstance(node.meta["val"], torch.Tensor) for node in results if node not in numbers):
+        raise Untranslated("it returns what cannot be an output of a function")
+    told = {size for node in body.results for size in sizes_of(node.meta["val"])}
+    fresh = [number for number in body.g.symbols.sources if number.is_Symbol and number not in told]
+    unknown = (number for number in dict.fromkeys((*numbers.values(), *fresh)) if isinstance(number, sympy.Basic))
+    body.results += [number for number in unknown if not interpreter.g.symbols.knows(number)]
+
+
+def _dtype_of(result: Node | sympy.Expr) -> ir.DataType:
+    return onnx_dtype(result.meta["val"].dtype) if isinstance(result, Node) else dtype_of_number(result)
 
 
 def _prune_dead_nodes(nodes: Sequence[ir.Node], outputs: Sequence[Tensor]) -> list[ir.Node]:

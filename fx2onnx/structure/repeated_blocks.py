@@ -11,10 +11,10 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..ir.expressions import storage
+from ..lower.module_calls import Scope
 from ..trace.compute_budget import ComputeBudget
 from ..trace.events import OpEvent, Ref, TensorMeta, equal
 from ..trace.module_equality import Reads
-from ..trace.scopes import Scope, build_module_stack
 from ..trace.tracer import Tracer
 
 
@@ -29,6 +29,7 @@ class Call:
     inputs: list[Any]
     spec: pytree.TreeSpec
     modes: tuple[bool, bool, bool]
+    scope: Scope
     begin: int
     constants: int
     end: int = 0
@@ -96,8 +97,9 @@ class BlockCopy:
     def scope(self, scope: Scope) -> Scope:
         """The module stack of a call, with the path of the repeated block."""
         if id(scope) not in self._scopes:
-            around = [(_rebase_path(path, self._first.path, self._call.path), kind) for path, kind in scope.values()]
-            self._scopes[id(scope)] = build_module_stack(around)
+            inside = list(scope.items())[len(self._first.scope) :]
+            paths = {key: _rebase_path(path, self._first.path, self._call.path) for key, (path, _) in inside}
+            self._scopes[id(scope)] = self._call.scope | {f"{key}@{self._call.begin}": (paths[key], kind) for key, (_, kind) in inside}
         return self._scopes[id(scope)]
 
     def agree(self) -> bool:

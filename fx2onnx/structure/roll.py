@@ -12,6 +12,7 @@ from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import expression
 from ..ir.trip_count import turns
 from ..lower.aliasing import written_arguments
+from ..lower.module_calls import Scope, common_scope
 from ..trace.refusal import TraceUnsupported
 from ..trace.source_location import line_in
 from .iterations import State
@@ -135,7 +136,7 @@ class LoopRoller(Carried):
         rows = [
             fresh(self._node_at(by_shape[self.shapes[self._stay]], self._stay).meta["val"], count) for by_shape in self.stacked.values()
         ]
-        call.meta.update(self.last.nodes[-1].meta, val=[*carried_values, *rows])
+        call.meta.update(self.last.nodes[-1].meta, val=[*carried_values, *rows], nn_module_stack=self._scope())
         return call
 
     def _behind(self) -> Node:
@@ -164,8 +165,12 @@ class LoopRoller(Carried):
             "val"
         ]
         dummy = self.graph.call_function(aten.zeros.default, (list(value.sizes),), {"dtype": value.dtype})
-        dummy.meta.update(self.iterations[0].nodes[0].meta, val=fresh(value))
+        dummy.meta.update(self.iterations[0].nodes[0].meta, val=fresh(value), nn_module_stack=self._scope())
         return dummy
+
+    def _scope(self) -> Scope:
+        """The calls of modules around all iterations."""
+        return common_scope(*(node.meta.get("nn_module_stack", {}) for one in self.iterations for node in one.nodes))
 
     def _replace(self, call: Node) -> None:
         """Let all later nodes read the call, and remove the iterations."""

@@ -11,8 +11,8 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from ..ir.expressions import storage
+from ..lower.module_calls import Scope
 from ..match import Event, Value, common_prefix, same_constant
-from .scopes import Scope
 
 Arguments: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]  # positional arguments, and keywords
 Spec: TypeAlias = int | pytree.TreeSpec  # how arguments are nested: the number of positional ones, or a TreeSpec

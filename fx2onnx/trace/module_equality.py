@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,6 @@ HOOKS = (
     "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks",
 )  # fmt: skip
 SIMPLE = (int, float, bool, complex, str, bytes, type(None), torch.dtype, torch.device, torch.layout, torch.memory_format)
-MARKS_A_BLOCK = "marks_a_block"  # the attribute that marks the `forward` of a block
 Reads = set[tuple[int, str]]  # the id of a module, and the name of an attribute
 
 
@@ -27,61 +26,29 @@ def weights(module: nn.Module) -> dict[str, torch.Tensor]:
     return {**dict(module.named_parameters(remove_duplicate=False)), **dict(module.named_buffers(remove_duplicate=False))}
 
 
-def difference(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
-    """Return why `other` cannot replace `first`; None if it provably can.
-
-    Args:
-        reads: the attributes that the forward of `first` read; all others may differ.
-    """
-    return _structure(first, other) or _weights_differ(first, other) or _attributes_differ(first, other, reads)
-
-
-def _structure(first: nn.Module, other: nn.Module) -> str | None:
-    mine, yours = dict(first.named_modules(remove_duplicate=False)), dict(other.named_modules(remove_duplicate=False))
-    if list(mine) != list(yours):
-        return "it has different submodules"
-    for path, module in mine.items():
-        if class_of(module) is not class_of(yours[path]):
-            return f"{path or 'it'} has a different class"
-        if module.training != yours[path].training:
-            return f"{path or 'it'} is not in the same mode (training or evaluation)"
-    return non_shareable_reason(first) or non_shareable_reason(other)
+def have_same_structure(first: nn.Module, other: nn.Module) -> bool:
+    """Return whether modules have the same classes inside, in the same modes and without hooks, and weights of the same kinds."""
+    mine, yours = (
+        [(path, type(module), module.training) for path, module in block.named_modules(remove_duplicate=False)] for block in (first, other)
+    )
+    return mine == yours and not _has_code_of_its_own(first) and not _has_code_of_its_own(other) and _have_same_weights(first, other)
 
 
-def non_shareable_reason(module: nn.Module) -> str | None:
-    """Return which hook, or which `forward` set on the instance, prevents sharing with another module."""
-    for path, child in module.named_modules():
-        if any(getattr(child, hooks, None) for hooks in HOOKS):
-            return f"{path or 'it'} has a hook"
-        if "forward" in vars(child) and not getattr(vars(child)["forward"], MARKS_A_BLOCK, False):
-            return f"{path or 'it'} has its own forward, set on the instance"
-    return None
+def _has_code_of_its_own(module: nn.Module) -> bool:
+    """Whether a module has a hook, or one inside it a `forward` set on the instance, which no other module shares."""
+    has_hook = any(getattr(child, hooks, None) for child in module.modules() for hooks in HOOKS)
+    return has_hook or any("forward" in vars(child) for child in module.modules() if child is not module)
 
 
-def class_of(module: nn.Module) -> type:
-    """Return the class of a module, or the original one while its reads are recorded."""
-    return getattr(type(module), "watched_class", type(module))
-
-
-def _weights_differ(first: nn.Module, other: nn.Module) -> str | None:
+def _have_same_weights(first: nn.Module, other: nn.Module) -> bool:
     mine, yours = weights(first), weights(other)
-    if list(mine) != list(yours):
-        return "it has different parameters or buffers"
-    for name, weight in mine.items():
-        if _describe_weight(weight) != _describe_weight(yours[name]):
-            return f"{name} has a different shape, dtype or layout"
-    if number_by_first_use(map(id, mine.values())) != number_by_first_use(map(id, yours.values())):
-        return "its weights are tied differently"
-    return None
+    if list(mine) != list(yours) or any(_describe_weight(weight) != _describe_weight(yours[name]) for name, weight in mine.items()):
+        return False
+    return number_by_first_use(map(id, mine.values())) == number_by_first_use(map(id, yours.values()))
 
 
 def _describe_weight(weight: torch.Tensor) -> tuple[Any, ...]:
     return type(weight), tuple(weight.shape), weight.stride(), weight.dtype, weight.device, weight.requires_grad
-
-
-def static_difference(first: nn.Module, other: nn.Module) -> str | None:
-    """Return why `other` can never replace `first`, whatever their attributes are; None if the attributes decide."""
-    return _structure(first, other) or _weights_differ(first, other)
 
 
 def read_of(first: nn.Module, other: nn.Module, reads: Reads) -> list[tuple[nn.Module, nn.Module, str]]:
@@ -104,15 +71,6 @@ def same_values(read: Iterable[tuple[nn.Module, nn.Module, str]]) -> bool:
     return all(_same(getattr(mine, name, None), getattr(its, name, None)) for mine, its, name in read)
 
 
-def _attributes_differ(first: nn.Module, other: nn.Module, reads: Reads) -> str | None:
-    yours = dict(other.named_modules(remove_duplicate=False))
-    for path, module in first.named_modules(remove_duplicate=False):
-        for name in sorted(attributes(module).keys() | attributes(yours[path]).keys()):
-            if (id(module), name) in reads and not _same(getattr(module, name, None), getattr(yours[path], name, None)):
-                return f"{path + '.' if path else ''}{name} differs, and forward reads it"
-    return None
-
-
 def attributes(module: nn.Module) -> dict[str, Any]:
     """Return the Python attributes of a module, except those of nn.Module itself."""
     return {name: value for name, value in vars(module).items() if not _is_plumbing(name)}
@@ -121,11 +79,6 @@ def attributes(module: nn.Module) -> dict[str, Any]:
 @cache
 def _is_plumbing(name: str) -> bool:
     return name in PLUMBING or name == "forward" or "_hooks" in name
-
-
-def all_attributes(module: nn.Module) -> Reads:
-    """Return every Python attribute of a module and its submodules, as if `forward` read all of them."""
-    return {(id(child), name) for child in module.modules() for name in attributes(child)}
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -190,11 +143,6 @@ class Watch:
         return self._classes[kind]
 
 
-def watch_reads(module: nn.Module) -> AbstractContextManager[Reads]:
-    """Record the attributes that are read from a module and its submodules."""
-    return Watch().of(module)
-
-
 def _watching(kind: Any, recordings: list[Reads]) -> type:
     """Return a subclass of `kind` that records attribute reads of its instances; reading `__dict__` counts as reading all of them."""
 
@@ -207,5 +155,5 @@ def _watching(kind: Any, recordings: list[Reads]) -> type:
             reads.update((id(self), key) for key in names)
         return kind.__getattribute__(self, name)
 
-    own = {"__getattribute__": __getattribute__, "watched_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
+    own = {"__getattribute__": __getattribute__, "__module__": kind.__module__, "__qualname__": kind.__qualname__}
     return type(kind.__name__, (kind,), own)

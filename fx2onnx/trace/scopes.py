@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeAlias
 
 from torch import nn
 from torch.nn.modules import module as hooks
 
+from ..lower.module_calls import Scope
 from ..patches.registry import apply_patches, register_context
-
-Scope: TypeAlias = dict[str, tuple[str, str]]
 
 
 class Scopes:
-    """The stack of modules being called, in the format of torch.export's `nn_module_stack`."""
+    """The stack of modules being called, in the format of torch.export's `nn_module_stack`. Each call has its own key."""
 
     def __init__(self, model: nn.Module) -> None:
         self._paths = {id(module): path for path, module in model.named_modules()}
-        self._stack: list[tuple[str, str]] = []
+        self._stack: list[tuple[str, tuple[str, str]]] = []
+        self._calls: Counter[str] = Counter()
         self._now: Scope = {}
 
     def now(self) -> Scope:
@@ -31,13 +31,14 @@ class Scopes:
         return apply_patches("scopes", enter=self._enter, leave=self._leave)
 
     def _enter(self, module: nn.Module) -> None:
-        kind = type(module)
-        self._stack.append((self._paths.get(id(module), ""), f"{kind.__module__}.{kind.__qualname__}"))
-        self._now = build_module_stack(self._stack)
+        kind, path = type(module), self._paths.get(id(module), "")
+        self._calls[path] += 1
+        self._stack.append((f"L__self__{path}@{self._calls[path]}", (path, f"{kind.__module__}.{kind.__qualname__}")))
+        self._now = dict(self._stack)
 
     def _leave(self) -> None:
         self._stack.pop()
-        self._now = build_module_stack(self._stack)
+        self._now = dict(self._stack)
 
 
 @register_context("scopes", "the forward hooks of all modules", reason="an operator call does not show which module makes it")
@@ -52,8 +53,3 @@ def _hooks_registered(enter: Callable[[nn.Module], None], leave: Callable[[], No
     finally:
         for handle in handles:
             handle.remove()
-
-
-def build_module_stack(stack: list[tuple[str, str]]) -> Scope:
-    """Return the path and class of each module, outermost first, in the format of torch.export."""
-    return {f"L__self__{path}@{depth}": (path, kind) for depth, (path, kind) in enumerate(stack)}

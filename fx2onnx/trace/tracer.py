@@ -60,7 +60,7 @@ class Tracer(ProxyTorchDispatchMode):
         self.has_failed = False  # whether an operator raised
         self.failed = ""  # the last error of torch that the model could catch, with its line
         self.loops: Any = None  # distinguishes iterations, if there are rolled loops
-        self._script, self.follower, self._scopes = script, follower, scopes
+        self._script, self.follower, self.scopes = script, follower, scopes
         self.constness = ConstantAnalysis()
         self.reads = script.plan.scalar_modules is not None  # whether numbers that are read record their comparisons
         self._kept: list[torch.Tensor] = []
@@ -313,8 +313,8 @@ class Tracer(ProxyTorchDispatchMode):
         self._given.setdefault(storage(tensor), since)
 
     def _notify(self, follower: TraceListener, row: OpEvent) -> None:
-        assert self._scopes is not None
-        row.line, row.scope = frame_text(sys._getframe(3)), self._scopes.now()
+        assert self.scopes is not None
+        row.line, row.scope = frame_text(sys._getframe(3)), self.scopes.now()
         with self._end_run_on_error():
             follower.row(row)
 

@@ -186,7 +186,7 @@ assert [scopes(node)[-1] for node in function_calls] == ["first", "second"]
 show.table([{"module": scopes(n)[-1], "function": n.op_type} for n in function_calls])
 
 # %%
-# :doc:`submodules_to_onnx` shows how equal blocks are captured once.
+# :doc:`submodules_to_onnx` shows which blocks share a function.
 #
 # Count the nodes of each submodule
 # ---------------------------------

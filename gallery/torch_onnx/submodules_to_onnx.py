@@ -4,8 +4,8 @@ How do I export repeated blocks as ONNX functions with to_onnx?
 
 Pass the class of your blocks in ``functions`` and read ``report.not_shared``. The model then contains equal blocks once.
 
-Export each repeated block of a transformer as a call of one ONNX function that is captured once. This recipe uses the ``functions``
-argument of ``to_onnx``, reads in the report which blocks were not shared and why, and inlines the functions again.
+Export each repeated block of a transformer as a call of one ONNX function. This recipe uses the ``functions`` argument of ``to_onnx``,
+reads in the report which blocks don't share a function and why, and inlines the functions again.
 """
 
 # sphinx_gallery_thumbnail_number = -1
@@ -20,7 +20,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from exportlab import show, to_onnx, verify
-from exportlab.measure.timing import interleaved
 
 # %%
 # The model has blocks of attention and an MLP, between two linear layers. All weights are random, so no two blocks have equal ones.
@@ -101,10 +100,10 @@ verify(program, model, samples).check()
 torch.testing.assert_close(program(*samples[1]), flat(*samples[1]))
 
 # %%
-# Blocks that differ only in weights are captured once
-# ----------------------------------------------------
-# The weights are arguments of the function, so ``to_onnx`` doesn't capture a block again if only its weights differ. The report lists the
-# block whose capture was used:
+# Blocks that differ only in weights share a function
+# ---------------------------------------------------
+# The weights are arguments of the function, so blocks share it if only their weights differ. The report lists the block that the function
+# was made from:
 
 # sphinx_gallery_start_answer
 report = program.report
@@ -114,11 +113,10 @@ assert report.not_shared == {}
 report.shared
 
 # %%
-# Blocks that can't share a capture
-# ---------------------------------
-# To share a capture, two blocks need the same class and code, weights of the same shapes, and arguments of the same kind. They must not
-# have hooks, and the attributes that ``forward`` reads must be equal. Here one block has another strength, one has a hook, and all have a
-# different note.
+# Blocks that can't share a function
+# ----------------------------------
+# To share a function, two calls need a module of the same class, the same operators and constants, and inputs and weights of the same
+# shapes. Here one block has another strength, one has a hook, and all have a different note.
 
 altered = copy.deepcopy(model)
 for number, block in enumerate(altered.blocks):
@@ -127,14 +125,14 @@ altered.blocks[1].strength = 3.0
 altered.blocks[2].register_forward_hook(lambda module, args, result: result + 1)
 mixed = to_onnx(altered, samples[0], dynamic_shapes=dynamic, functions=(Block,))
 verify(mixed, altered, samples).check()
-assert mixed.report.shared == {"blocks.3": "blocks.0"}
+assert mixed.report.shared == {"blocks.2": "blocks.0", "blocks.3": "blocks.0"}
 show.table([{"block": path, "why alone": why} for path, why in mixed.report.not_shared.items()])
 
 # %%
-# ``to_onnx`` captured both separately, and both are right, including the ``+ 1`` of the hook. The note doesn't matter, because
-# ``forward`` doesn't read it. The block with the hook is inlined, and the block with another strength calls a second function:
+# The reason is the first operator that differs, with its line. The block with another strength calls a second function. The note doesn't
+# matter, because ``forward`` doesn't read it. The ``+ 1`` of the hook is a node after the call, so this block shares the function:
 
-assert mixed.report.functions == {"Block": 2, "Block_2": 1}
+assert mixed.report.functions == {"Block": 3, "Block_2": 1}
 mixed.report.functions
 
 # %%
@@ -151,39 +149,30 @@ verify(torch.onnx.ONNXProgram(inlined, program.exported_program), model, samples
 # %%
 # The inlined model has all operators of the flat export, at least as often, and the results are right.
 #
-# Export time by depth
-# --------------------
-# We measure three rounds, each with every depth and both ways. Each time is relative to the time of the same way for one block, in the
-# same round:
+# Nodes by depth
+# --------------
+# Each further block adds its nodes to the flat model. With functions it adds one call, whatever the block contains:
 
-depths = (1, 3, 6)
-ways = {"flat": (), "functions=(Block,)": (Block,)}
+depths = (1, 2, 4, 8)
+nodes = {"flat": [], "functions=(Block,)": []}
+for depth in depths:
+    stack = Stack(depth).eval()
+    for name, functions in zip(nodes, ((), (Block,)), strict=True):
+        graphs = to_onnx(stack, samples[0], dynamic_shapes=dynamic, functions=functions).model
+        inside = sum(len(function) for function in graphs.functions.values())
+        nodes[name].append(len(graphs.graph) + inside)
 
-
-def maker(depth, functions):
-    def make():
-        stack = Stack(depth).eval()
-        return lambda: to_onnx(stack, samples[0], dynamic_shapes=dynamic, functions=functions)
-
-    return make
-
-
-groups = {depth: {name: maker(depth, kinds) for name, kinds in ways.items()} for depth in depths}
-times = interleaved(groups, rounds=3, discard=0)
 figure, axes = plt.subplots(figsize=(6.4, 3.4), layout="constrained")
-for name, color in zip(ways, ("#D55E00", "#0072B2"), strict=True):
-    grown = [times[depth].growth(name, times[1]) for depth in depths]
-    middle = [ratio.median for ratio in grown]
-    spread = [[r.median - r.low for r in grown], [r.high - r.median for r in grown]]
-    axes.errorbar(depths, middle, spread, color=color, marker="o", capsize=4, label=name)
-flat_growth, shared_growth = (times[6].growth(name, times[1]) for name in ways)
-axes.set(xlabel="blocks", xticks=depths, ylim=(0, None), ylabel="time ÷ time at one block")
-axes.set_title(f"Six blocks against one\nflat: {flat_growth}; functions: {shared_growth}")
+for (name, counts), color in zip(nodes.items(), ("#D55E00", "#0072B2"), strict=True):
+    axes.plot(depths, counts, color=color, marker="o", label=name)
+per_block = [(counts[-1] - counts[0]) // (depths[-1] - depths[0]) for counts in nodes.values()]
+axes.set(xlabel="blocks", xticks=depths, ylim=(0, None), ylabel="nodes in the model")
+axes.set_title(f"Nodes per further block: flat {per_block[0]}, with functions {per_block[1]}")
 axes.legend()
 plt.show()
+assert per_block[1] == 1
 
 # %%
-# The points are medians, and each bar spans the three measurements. The flat export traces runs, and compares equal blocks with the
-# first. The export with functions uses ``torch.export``, and captures the first block, whatever the depth.
+# The function is counted once. ONNX Runtime inlines functions when it loads a model.
 #
 # Next: :doc:`rewrite a pattern in the graph <rewriting>`.

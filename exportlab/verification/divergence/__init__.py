@@ -14,7 +14,7 @@ from ...cases import Sample
 from ...checks import must_be
 from ...exporters import OnnxArtifact
 from ...exporters.calling import by_signature
-from ...exporters.to_onnx import NAMESPACE, RunProgram, specialise_program
+from ...exporters.to_onnx import FUNCTION_DOMAIN, RunProgram, specialise_program
 from ...show.text import ir_model
 from ..difference import TOLERANCES, Tolerances, check_tolerances
 from .alignment import Alignment
@@ -80,7 +80,7 @@ def compared(
     check_tolerances(tolerances)
     call = Sample(args, {} if kwargs is None else kwargs)
     model, calling = _model(file), by_signature(captured)
-    _check_whole(captured)
+    _check_whole(model)
     leaves = calling.feed(call.args, call.kwargs)
     captured = specialise_program(captured, leaves) if isinstance(captured, RunProgram) else captured
     alignment = Alignment(captured, model)
@@ -106,6 +106,6 @@ def _writer(model: ir.Model) -> str:
     return WRITERS.get(name, name or "a file")
 
 
-def _check_whole(captured: torch.export.ExportedProgram | RunProgram) -> None:
-    if any(getattr(node.target, "namespace", "") == NAMESPACE for node in captured.graph.nodes):
+def _check_whole(model: ir.Model) -> None:
+    if any(domain == FUNCTION_DOMAIN for domain, *_ in model.functions):
         raise ValueError("this model was exported with functions=, so it cannot run node by node: export it without functions=")

@@ -107,6 +107,7 @@ def test_equal_blocks_of_complex_numbers_are_right(capture: str) -> None:
     verify(program, IterationProxy(), [(X,), (normal(5, 8),)]).check()
 
 
-def test_local_functions_of_complex_numbers_are_refused() -> None:
-    with pytest.raises(UnsupportedOps, match=r"complex64.*remove the class from functions="):
-        to_onnx(IterationProxy(), (X,), functions=(Turn,))
+def test_blocks_of_complex_numbers_are_no_functions() -> None:
+    program = to_onnx(IterationProxy(), (X,), functions=(Turn,))
+    verify(program, IterationProxy(), [(X,)]).check()
+    assert set(program.report.not_shared) == {"turns.0", "turns.1", "turns.2"}

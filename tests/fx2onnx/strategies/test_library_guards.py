@@ -143,7 +143,7 @@ class Block(nn.Module):
 def test_blocks_that_become_functions_are_checked_after_one_export(library: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     export = Mock(wraps=torch.export.export)
     monkeypatch.setattr(torch.export, "export", export)
-    options: dict[str, Any] = {"export_modules_as_functions": (Block,), "dynamic_shapes": (AXES,)}
+    options: dict[str, Any] = {"export_modules_as_functions": (Block,), "dynamic_shapes": (AXES,), "capture": "torch.export"}
     x = torch.randn(2, 7, 3)
     exported = to_onnx(nn.Sequential(*(Block(library["padded"]) for _ in range(3))), (x,), **options)
     assert exported.report.functions == {"Block": 3}

@@ -58,15 +58,13 @@ def in_another_layout(model: Stack) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (replaced, "first.weight has a different shape"),
-        (retuned, "factor differs, and forward reads it"),
-        (moved_from_its_class, "offset differs, and forward reads it"),
-        (hooked, "has a hook"),
-        (hooked_inside, "has a hook"),
-        (rewritten, ""),
-        (without_bias, "different parameters"),
+        (replaced, "p_blocks_2_first_weight is a torch.float32 tensor of shape [6,8], not a torch.float32 tensor of shape [8,8]"),
+        (retuned, "aten.mul.Tensor at tests/fx2onnx/stacks.py:29 in forward takes 3.0, not 1.0"),
+        (moved_from_its_class, "aten.add.Tensor at tests/fx2onnx/stacks.py:29 in forward takes 3.0, not 0.0"),
+        (hooked_inside, "it calls aten.add.Tensor at"),
+        (rewritten, "it calls aten.sub.Tensor at"),
+        (without_bias, "takes other arguments"),
         (tied_inside, "tied differently"),
-        (in_another_layout, "different shape, dtype or layout"),
         (reclassed, ""),
     ],
     ids=lambda value: value.__name__ if callable(value) else "",
@@ -78,3 +76,12 @@ def test_a_block_that_differs_is_exported_right_and_not_shared(change: Callable[
     assert "blocks.2" not in report.shared
     assert {"blocks.1", "blocks.3"} <= set(report.shared)
     assert reason in report.not_shared.get("blocks.2", "")
+
+
+@pytest.mark.parametrize("change", [hooked, in_another_layout])
+def test_a_block_shares_the_function_where_only_what_is_around_it_differs(change: Callable[[Stack], None]) -> None:
+    model = stack()
+    change(model)
+    report = exported(model.eval()).report
+    assert report.functions == {"Block": 4}
+    assert report.not_shared == {}
