@@ -113,6 +113,8 @@ class TraceDriver(ConcreteRuns):
                 if not self._run_asked() or self._explains(self.traces[before:], self.settings[before:]):
                     self.by_values.check_apart(self.axes)
                     return self._checked_aside(found, refused)
+            except Restart:
+                raise
             except TraceUnsupported as error:
                 if isinstance(error, (CallSequenceDiverged, ConstantDiverged)) and self._set_aside():
                     refused = error
