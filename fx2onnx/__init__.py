@@ -92,12 +92,8 @@ def to_onnx(
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
     way = CaptureRequest(args, given, shapes, strict, tuple(accept_ranges), dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
-
-    def convert(found: Capture) -> Program:
-        return _convert(found, asked, sources(), classes, optimize, artifacts)
-
     with CAPTURE_LOCK, artifacts.kept(), caches_known(), older_objects_frozen():
-        program = capture_model(model, way, capture, convert)
+        program = capture_model(model, way, capture, lambda found: _convert(found, asked, sources(), classes, optimize, artifacts))
         _warn_of(program.report.unchanged_inputs)
         if verify:
             check_numbers(program, model, args, given)

@@ -102,7 +102,6 @@ def test_the_newest_opset_is_the_newest_that_onnx_runtime_runs() -> None:
         ({"opset_version": 27}, "opset_version=27"),
         ({"mutations": "drop"}, 'pass "error" or "outputs"'),
         ({"functions": ("BertLayer",)}, "sequence of module classes"),
-        ({"functions": True, "strict": True}, "strict=False"),
         ({"accept_ranges": ("rows",)}, "dynamic_shapes has no dimension of that name"),
         ({"args": [X]}, r"write \(x,\) for one"),
         ({"model": torch.relu}, "torch.nn.Module or an ExportedProgram"),
