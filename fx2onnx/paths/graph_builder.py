@@ -317,7 +317,7 @@ class GraphBuilder:
                 )
             first = python_number(first)
         if type(first) is int and all(type(value) is int for value in values[1:]):
-            return self.of_results.find_constant(row, (first, *values[1:]))
+            return self.of_results.find_number(row, (first, *values[1:]))
         if not all(alike(first, value) for value in values[1:]):
             listed = ", ".join(map(repr, dict.fromkeys((first, *values[1:]))))
             raise ConstantDiverged(f"{row.op} takes {listed} at {line_in(row.line)}, depending on the sizes")

@@ -107,9 +107,9 @@ class GuardForking:
             return found_in_parts
         if (test := next((test for test in two_sided if _ends(test.test, axes)), None)) is not None:
             return self._both(test, axes, arguments)
+        self.limits |= dict.fromkeys(_constants_accepted(axes, self._symbols, self._accepted))
         if failed is not None:
             raise failed
-        self.limits |= dict.fromkeys(_constants_accepted(axes, self._symbols, self._accepted))
         for test in tests:
             raise test.error()
         self.limits |= dict.fromkeys(losses_by_tests(axes.environment, self._moving(axes), self._accepted, axes.conditions))

@@ -10,7 +10,7 @@ import torch
 from ..ir.expressions import Size
 from ..shapes.propagation import ShapePropagation, Sizes, has_symbols, sizes_by_rule
 from ..shapes.size_checks import SizeChecks
-from ..structure.stacked_outputs import sizes_of_list
+from ..structure.stacked_outputs import reads_filled_list, sizes_of_list
 from ..trace.events import OpEvent, Ref
 from ..trace.refusal import ConstantDiverged, TraceUnsupported
 from ..trace.source_location import line_in
@@ -30,8 +30,8 @@ class ResultSizes:
         """Return the sizes of the results of a call; nothing where all sizes among its arguments are constants, or none are known."""
         if row.sizes is not None or self._is_constant(row, leaves):
             return row.sizes or []
-        if (listed := sizes_of_list(node)) is not None:
-            return [listed]
+        if reads_filled_list(node):
+            return [sizes_of_list(node, row.line)]
         found = sizes_by_rule(node) or self.shape_propagation.of(node)
         return [None if sizes is None else tuple(map(self._sizes.simplify, sizes)) for sizes in found]
 
@@ -55,21 +55,22 @@ class ResultSizes:
             TraceUnsupported: the operator has symbolic sizes among its arguments, and no shape function.
         """
         if sizes is None and self._is_constant(row, leaves):
-            return tuple(self.find_constant(row, values) for values in shapes)
+            sizes = tuple(values[0] for values in shapes)
         if sizes is None:
             raise TraceUnsupported(f"the sizes that {row.op} returns at {line_in(row.line)} are unknown: it has no shape function")
+        sizes = tuple(map(self._sizes.settle, sizes, shapes))
         if len(sizes) != len(shapes) or not all(map(self._sizes.matches, sizes, shapes)):
             raise ConstantDiverged(
                 f"{row.op} returns {list(zip(*shapes, strict=True))} at {line_in(row.line)}, which its shape function does not explain"
             )
         return sizes
 
-    def find_constant(self, row: OpEvent, values: tuple[int, ...]) -> int:
-        """Return an integer that is the same in all runs.
+    def find_number(self, row: OpEvent, values: tuple[int, ...]) -> Size:
+        """Return a number among the arguments of a call that had these values in the runs.
 
         Raises:
-            ConstantDiverged: it is not.
+            ConstantDiverged: If they are neither a constant nor the size of an earlier tensor.
         """
-        if len(set(values)) > 1:
-            raise ConstantDiverged(f"{row.op} takes or returns {values} at {line_in(row.line)}, which the input sizes do not explain")
-        return values[0]
+        if (found := self._sizes.find(values)) is None:
+            raise ConstantDiverged(f"{row.op} takes {values} at {line_in(row.line)}, which the input sizes do not explain")
+        return found

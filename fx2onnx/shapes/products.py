@@ -83,9 +83,14 @@ def _pool_shape(x: Shape, axes: int, kernel: Any, stride: Any, padding: Any, dil
 
 def adaptive_pool_shape(x: Shape, output_size: Any) -> Shape:
     """Return the requested output size. Raises DataDependentGuard if it is symbolic."""
-    if not isinstance(output_size, (list, tuple)) or not all(isinstance(size, int) for size in output_size):
+    if not isinstance(output_size, (list, tuple)) or None in output_size:
         raise DataDependentGuard
-    return Shape((*x[: -len(output_size)], *output_size))
+    return Shape((*x[: -len(output_size)], *map(plain, output_size)))
+
+
+def adaptive_max_pool_shapes(x: Shape, output_size: Any) -> list[Shape]:
+    """Return values and positions of the requested output size."""
+    return [adaptive_pool_shape(x, output_size)] * 2
 
 
 def resize_shape(x: Shape, *given: Any) -> Shape:
@@ -165,6 +170,7 @@ RULES: dict[Any, Any] = {
     **dict.fromkeys(_find_overloads_by_rank("max_pool{}d"), max_pool_shape),
     **dict.fromkeys(_find_overloads_by_rank("avg_pool{}d"), avg_pool_shape),
     **dict.fromkeys(_find_overloads_by_rank("adaptive_avg_pool{}d"), adaptive_pool_shape),
+    **dict.fromkeys(_find_overloads_by_rank("adaptive_max_pool{}d"), adaptive_max_pool_shapes),
     **{getattr(aten, name).vec: resize_shape for name in RESIZING},
     **dict.fromkeys(
         (aten.sum.dim_IntList, aten.mean.dim, aten.amax.default, aten.amin.default, aten.any.dim, aten.all.dim, aten.logsumexp.default),

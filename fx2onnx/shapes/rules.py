@@ -52,14 +52,9 @@ def first_argument_shape_twice(x: Shape, *_: Any, **__: Any) -> list[Shape]:
     return [x, x]
 
 
-def factory_shape(size: Sequence[Any], *_: Any, **__: Any) -> Shape:
-    """Return the requested sizes."""
-    return Shape(map(plain, size))
-
-
-def new_tensor_shape(x: Shape, size: Sequence[Any], *_: Any, **__: Any) -> Shape:
-    """Return the requested sizes; the first argument is a tensor."""
-    return Shape(map(plain, size))
+def factory_shape(*args: Any, **_: Any) -> Shape:
+    """Return the requested sizes: the first list among the arguments."""
+    return Shape(map(plain, next(arg for arg in args if isinstance(arg, (list, tuple)) and not isinstance(arg, Shape))))
 
 
 def scalar_shape(*_: Any, **__: Any) -> Shape:
@@ -89,6 +84,26 @@ def _convert_to_float(number: Any) -> Any:
 def linspace_shape(start: Any, end: Any, steps: Any, *_: Any, **__: Any) -> Shape:
     """Return as many numbers as there are steps."""
     return Shape([plain(steps)])
+
+
+def length_shape(length: Any, *_: Any, **__: Any) -> Shape:
+    """Return the requested length."""
+    return Shape([plain(length)])
+
+
+def one_hot_shape(x: Shape, classes: Any = -1) -> Shape:
+    """Add an axis of classes. Raises DataDependentGuard if their number depends on values."""
+    if classes == -1:
+        raise DataDependentGuard
+    return Shape((*x, plain(classes)))
+
+
+def istft_shape(x: Shape, *given: Any, length: Any = None, **_: Any) -> Shape:
+    """Return signals of the requested length. Raises DataDependentGuard if none is requested."""
+    length = given[7] if len(given) > 7 else length
+    if length is None:
+        raise DataDependentGuard
+    return Shape((*x[:-2], plain(length)))
 
 
 def triu_indices_shape(row: Any, col: Any, offset: Any = 0, **_: Any) -> Shape:
@@ -136,8 +151,16 @@ BY_ELEMENT = (  # torch does not tag these as pointwise
     *("__and__.Tensor", "__or__.Tensor", "__xor__.Tensor", "divide.Tensor", "subtract.Tensor", "multiply.Tensor", "rsub.Scalar"),
     *("rsub.Tensor", "floor_divide", "true_divide.Tensor", "isclose", "greater.Tensor", "less.Tensor", "not_equal.Tensor"),
 )
-SIZES_FIRST = ("zeros", "ones", "empty.memory_format", "full", "rand", "randn")
-SIZES_SECOND = ("new_zeros", "new_ones", "new_empty", "new_full")
+FACTORIES = (
+    *("zeros", "ones", "empty.memory_format", "full", "new_zeros", "new_ones", "new_empty", "new_full"),
+    *(f"{name}{kind}" for name in ("rand", "randn", "randint") for kind in ("", ".generator")),
+    *("randint.low", "randint.low_generator"),
+)
+LENGTHS = (
+    *("randperm", "randperm.generator", "kaiser_window", "kaiser_window.periodic", "kaiser_window.beta"),
+    *(f"{name}_window{kind}" for name in ("hann", "hamming", "blackman", "bartlett") for kind in ("", ".periodic")),
+    *("hamming_window.periodic_alpha", "hamming_window.periodic_alpha_beta"),
+)
 
 
 def _overloads(names: Sequence[str]) -> list[Any]:
@@ -151,10 +174,12 @@ RULES: dict[Any, Any] = {
     **products.RULES,
     **dict.fromkeys(_overloads(LIKE_FIRST), first_argument_shape),
     **dict.fromkeys(_overloads(("sort", "sort.stable", "cummax", "cummin")), first_argument_shape_twice),
-    **dict.fromkeys(_overloads(SIZES_FIRST), factory_shape),
-    **dict.fromkeys(_overloads(SIZES_SECOND), new_tensor_shape),
+    **dict.fromkeys(_overloads(FACTORIES), factory_shape),
     aten.scalar_tensor.default: scalar_shape,
     **dict.fromkeys(_overloads(("linspace", "logspace")), linspace_shape),
+    **dict.fromkeys(_overloads(LENGTHS), length_shape),
+    aten.one_hot.default: one_hot_shape,
+    aten.istft.default: istft_shape,
     **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), arange_shape),
     aten.triu_indices.default: triu_indices_shape,
     aten.tril_indices.default: tril_indices_shape,

@@ -30,6 +30,7 @@ class SizeChecks:
         self.settings, self._axes = settings, axes
         self.decided: dict[sympy.Symbol, tuple[int, ...]] = {}
         self._at_settings: dict[sympy.Basic, tuple[sympy.Basic, ...]] = {}
+        self._matched: dict[tuple[int, ...], dict[sympy.Basic, None]] = {}
         self._simplified: dict[sympy.Basic, Size] = {}
 
     def matches(self, size: Size, values: tuple[int, ...]) -> bool:
@@ -38,7 +39,26 @@ class SizeChecks:
             return set(values) == {size}
         if not size.free_symbols <= {*self.settings[0], *self.decided}:  # a symbol inside of an operator
             return False
-        return self._values(size) == values
+        is_alike = self._values(size) == values
+        if is_alike and self.decided.keys().isdisjoint(size.free_symbols):
+            self._matched.setdefault(values, {})[size] = None
+        return is_alike
+
+    def find(self, values: tuple[int, ...]) -> Size | None:
+        """Return the constant, or the one size of an earlier tensor, that is these integers; None if there is none, or several.
+
+        Kernels of autograd pass on the numbers of sizes that tensors had in the forward pass.
+        """
+        if len(set(values)) == 1:
+            return values[0]
+        symbols = [symbol for symbol in self.settings[0] if tuple(setting[symbol] for setting in self.settings) == values]
+        found = {**dict.fromkeys(symbols), **self._matched.get(values, {})}
+        return next(iter(found)) if len(found) == 1 else None
+
+    def settle(self, size: Size, values: tuple[int, ...]) -> Size:
+        """Return a size, but as a constant if it has the number of an iteration in it and is the same in all iterations of all runs."""
+        is_of_iteration = not isinstance(size, int) and not size.free_symbols <= {*self.settings[0], *self.decided}
+        return values[0] if is_of_iteration and len(set(values)) == 1 else size
 
     def matches_further(self, expression: sympy.Basic, values: Sequence[object]) -> bool:
         """Return whether an expression of the symbolic run, which is no constant, is these numbers in the other runs."""

@@ -33,14 +33,26 @@ def stacked_output(value: Any, kind: str, loop: int, listed: int) -> Any:
     raise NotImplementedError(f"{value} of {kind}, {listed} of {loop}")
 
 
-def sizes_of_list(node: Node) -> tuple[Size, ...] | None:
-    """Return the sizes of a `stack`, `cat` or similar call on a list that a loop filled; None for other calls."""
-    if node.target not in LIST_CONSUMERS or not any("times" in part.meta for part in node.all_input_nodes):
-        return None
+def reads_filled_list(node: Node) -> bool:
+    """Return whether a call reads a list that a loop has filled."""
+    return any("times" in part.meta for part in node.all_input_nodes)
+
+
+def check_reader(node: Node, line: str) -> None:
+    """Refuse an operator that cannot read the stacked values of a list that a loop has filled.
+
+    Raises:
+        TraceUnsupported: If it cannot.
+    """
+    if node.target not in LIST_CONSUMERS or (node.target in OF_LINES and not _parts_and_axis(node)[0][0].meta["val"].sizes):
+        raise TraceUnsupported(f"{node.target} reads a list filled by a loop at {line_in(line)}; use torch.stack")
+
+
+def sizes_of_list(node: Node, line: str) -> tuple[Size, ...]:
+    """Return the sizes of a `stack`, `cat` or similar call on a list that a loop filled. Raises what `check_reader` raises."""
+    check_reader(node, line)
     parts, dim, stacks = _parts_and_axis(node)
     sizes = list(parts[0].meta["val"].sizes)
-    if not sizes and not stacks:
-        return None  # a column of scalars
     if stacks:
         sizes.insert(dim % (len(sizes) + 1), 1)
     dim %= len(sizes)
@@ -127,10 +139,7 @@ class ListConsumer:
         Raises:
             TraceUnsupported: If the operator is not supported.
         """
-        if self.reader.target not in LIST_CONSUMERS or (self.reader.target in OF_LINES and not self.parts[0].meta["val"].sizes):
-            raise TraceUnsupported(
-                f"{self.reader.target} reads a list filled by a loop at {line_in(self.reader.meta['stack_trace'])}; use torch.stack"
-            )
+        check_reader(self.reader, self.reader.meta["stack_trace"])
         if any(part.target is stacked_output and self._every(place) is None for place, part in enumerate(self.parts)):
             raise TraceUnsupported(f"a list filled by two loops is read at {line_in(self.reader.meta['stack_trace'])}")
         self.dim %= len(self.value.sizes)

@@ -330,9 +330,7 @@ def test_another_capture_is_refused(x: Tensor) -> None:
         to_onnx(Of(TAKEN["layers"]), (x,), capture="fast")
 
 
-@pytest.mark.parametrize(
-    "options", [{"strict": True}, {"functions": (nn.Linear,)}, {"dump_exported_program": True}], ids=lambda options: next(iter(options))
-)
+@pytest.mark.parametrize("options", [{"strict": True}, {"dump_exported_program": True}], ids=lambda options: next(iter(options)))
 def test_what_torch_export_alone_does_is_left_to_it(options: dict[str, Any], x: Tensor) -> None:
     with pytest.raises(TraceUnsupported, match=r'is supported only with capture="torch\.export"'):
         to_onnx(Of(TAKEN["layers"]).eval(), (x,), capture="run", **options)

@@ -79,6 +79,6 @@ def unchanged() -> Iterator[Any]:
     library._destroy()
 
 
-def test_a_size_that_is_another_in_all_runs_is_not_what_they_show(unchanged: Any) -> None:
-    with pytest.raises(TraceUnsupported, match=r"of_no_sizes\.unchanged\.default takes a size at .* that equals another size in all runs"):
+def test_sizes_of_an_operator_without_a_shape_function_are_not_inferred_from_runs(unchanged: Any) -> None:
+    with pytest.raises(TraceUnsupported, match=r"of_no_sizes\.unchanged\.default returns at .* has no shape function"):
         to_onnx(Of(lambda x: unchanged(x[:100])).eval(), (torch.rand(3, 4),), dynamic_shapes=ROWS, capture="run")
