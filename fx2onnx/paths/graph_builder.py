@@ -293,7 +293,7 @@ class GraphBuilder:
         else:
             sizes = self.of_results.infer_call_sizes(row, node, leaves)
         parts = enumerate(zip(row.made, *(other.made for other in others), strict=True))
-        found = [self._result(row, node, Ref("row", number, part), made, leaves, sizes[part : part + 1]) for part, made in parts]
+        found = [self._result(row, node, Ref("row", number, part), made, sizes[part : part + 1]) for part, made in parts]
         check_parts(node, len(row.made), self.axes, row.line)
         node.meta.update(val=found if row.many else found[0] if found else None, stack_trace=row.line, nn_module_stack=row.scope)
         self._keep(node, row)
@@ -341,9 +341,7 @@ class GraphBuilder:
             self._nodes[ref] = part
         return self._nodes[ref]
 
-    def _result(
-        self, row: OpEvent, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], leaves: Sequence[Any], sizes: Sequence[Any]
-    ) -> Any:
+    def _result(self, row: OpEvent, node: torch.fx.Node, ref: Ref, made: tuple[Any, ...], sizes: Sequence[Any]) -> Any:
         first = made[0]
         if not isinstance(first, TensorMeta):
             if row.by_values:
@@ -353,7 +351,7 @@ class GraphBuilder:
         if any(other.dtype != first.dtype or len(other.shape) != len(first.shape) for other in made):
             raise TraceUnsupported(f"{row.op} at {line_in(row.line)} returns a different dtype or number of axes at other sizes")
         shapes = list(zip(*(other.shape for other in made), strict=True))
-        self.known[ref] = self.of_results.check_result_sizes(row, leaves, shapes, next(iter(sizes), None))
+        self.known[ref] = self.of_results.check_result_sizes(row, shapes, next(iter(sizes), None))
         return SymbolicMeta.of(self.known[ref], first.dtype, first.storage)
 
     def _add_outputs(self, trace: Trace) -> list[OutputSpec]:

@@ -107,6 +107,8 @@ class GuardForking:
             return found_in_parts
         if (test := next((test for test in two_sided if _ends(test.test, axes)), None)) is not None:
             return self._both(test, axes, arguments)
+        if failed is not None and not isinstance(failed, (CallSequenceDiverged, ConstantDiverged)):
+            raise failed
         self.limits |= dict.fromkeys(_constants_accepted(axes, self._symbols, self._accepted))
         if failed is not None:
             raise failed

@@ -41,29 +41,35 @@ class ResultSizes:
             not isinstance(size, int) for leaf in row.leaves if isinstance(leaf, Ref) for size in self._known.get(leaf, (None,))
         )
 
-    def check_result_sizes(
-        self, row: OpEvent, leaves: Sequence[Any], shapes: Sequence[tuple[int, ...]], sizes: tuple[Size, ...] | None
-    ) -> tuple[Size, ...]:
-        """Return the sizes of one result, those of all runs where its operator does not give them and they are constants.
+    def check_result_sizes(self, row: OpEvent, shapes: Sequence[tuple[int, ...]], sizes: tuple[Size, ...] | None) -> tuple[Size, ...]:
+        """Return the sizes of one result, compared with those of all runs.
 
         Args:
             shapes: for each axis, its size in each run.
             sizes: those that the operator gives.
 
         Raises:
-            ConstantDiverged: they differ from those of a run.
-            TraceUnsupported: the operator has symbolic sizes among its arguments, and no shape function.
+            ConstantDiverged: If they differ from those of a run.
+            TraceUnsupported: If the operator does not give them, and no earlier tensor has them.
         """
-        if sizes is None and self._is_constant(row, leaves):
-            sizes = tuple(values[0] for values in shapes)
         if sizes is None:
-            raise TraceUnsupported(f"the sizes that {row.op} returns at {line_in(row.line)} are unknown: it has no shape function")
+            return self._find_sizes(row, shapes)
         sizes = tuple(map(self._sizes.settle, sizes, shapes))
         if len(sizes) != len(shapes) or not all(map(self._sizes.matches, sizes, shapes)):
             raise ConstantDiverged(
                 f"{row.op} returns {list(zip(*shapes, strict=True))} at {line_in(row.line)}, which its shape function does not explain"
             )
         return sizes
+
+    def _find_sizes(self, row: OpEvent, shapes: Sequence[tuple[int, ...]]) -> tuple[Size, ...]:
+        """The sizes of the result of an operator without a shape function: constants, and sizes of earlier tensors."""
+        found = [self._sizes.find(values) for values in shapes]
+        if None in found:
+            raise TraceUnsupported(
+                f"the sizes that {row.op} returns at {line_in(row.line)} are unknown, because it has no fake kernel. "
+                "Register one with torch.library.register_fake"
+            )
+        return tuple(size for size in found if size is not None)
 
     def find_number(self, row: OpEvent, values: tuple[int, ...]) -> Size:
         """Return a number among the arguments of a call that had these values in the runs.

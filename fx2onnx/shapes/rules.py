@@ -98,6 +98,12 @@ def one_hot_shape(x: Shape, classes: Any = -1) -> Shape:
     return Shape((*x, plain(classes)))
 
 
+def histogram_shapes(x: Shape, bins: Any = 100, *_: Any, **__: Any) -> list[Shape]:
+    """Return as many counts as bins, and their edges."""
+    number = bins[0] - 1 if isinstance(bins, Shape) else bins
+    return [Shape([plain(number)]), Shape([plain(number + 1)])]
+
+
 def istft_shape(x: Shape, *given: Any, length: Any = None, **_: Any) -> Shape:
     """Return signals of the requested length. Raises DataDependentGuard if none is requested."""
     length = given[7] if len(given) > 7 else length
@@ -143,7 +149,7 @@ LIKE_FIRST = (
     *("scatter.src", "scatter.value", "scatter_add", "scatter_reduce.two", "index_add", "index_copy", "index_fill.int_Scalar"),
     *("slice_scatter", "select_scatter", "argsort", "argsort.stable", "masked_fill_.Scalar", "masked_fill_.Tensor"),
     *("fake_quantize_per_tensor_affine", "fake_quantize_per_tensor_affine.tensor_qparams", "fake_quantize_per_channel_affine"),
-    *("quantize_per_tensor", "quantize_per_channel", "dequantize.self"),
+    *("quantize_per_tensor", "quantize_per_channel", "dequantize.self", "int_repr"),
     *("fill.Scalar", "fill_.Scalar", "fill.Tensor", "fill_.Tensor", "bernoulli.p"),
 )
 BY_ELEMENT = (  # torch does not tag these as pointwise
@@ -179,6 +185,7 @@ RULES: dict[Any, Any] = {
     **dict.fromkeys(_overloads(("linspace", "logspace")), linspace_shape),
     **dict.fromkeys(_overloads(LENGTHS), length_shape),
     aten.one_hot.default: one_hot_shape,
+    **dict.fromkeys((aten.histogram.bin_ct, aten.histogram.bins_tensor), histogram_shapes),
     aten.istft.default: istft_shape,
     **dict.fromkeys((aten.arange.default, aten.arange.start, aten.arange.start_step), arange_shape),
     aten.triu_indices.default: triu_indices_shape,

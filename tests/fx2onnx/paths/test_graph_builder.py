@@ -80,5 +80,5 @@ def unchanged() -> Iterator[Any]:
 
 
 def test_sizes_of_an_operator_without_a_shape_function_are_not_inferred_from_runs(unchanged: Any) -> None:
-    with pytest.raises(TraceUnsupported, match=r"of_no_sizes\.unchanged\.default returns at .* has no shape function"):
+    with pytest.raises(TraceUnsupported, match=r"of_no_sizes\.unchanged\.default returns at .* has no fake kernel"):
         to_onnx(Of(lambda x: unchanged(x[:100])).eval(), (torch.rand(3, 4),), dynamic_shapes=ROWS, capture="run")

@@ -124,7 +124,7 @@ MOVING: list[tuple[Any, tuple[Any, ...], Any]] = [
     (aten.max_pool2d.default, (Shape([N, 3, M, 8]), [2, 2]), [(N, 3, FloorDiv(M, 2), 4)]),
     (aten.max_pool2d.default, (Shape([N, 3, M, 8]), [2, 2], [2, 2], [0, 0], [1, 1], True), None),
     (aten.adaptive_avg_pool2d.default, (Shape([N, 4, 9]), [1, 3]), [(N, 1, 3)]),
-    (aten.adaptive_avg_pool2d.default, (Shape([2, 4, 9]), [N, 1]), None),
+    (aten.adaptive_avg_pool2d.default, (Shape([2, 4, 9]), [N, 1]), [(2, N, 1)]),
     (aten.pad.default, (Shape([N, M]), [1, N]), [(N, M + N + 1)]),
     (aten.zeros.default, ([N, 2],), [(N, 2)]),
     (aten.arange.default, (N,), [(N,)]),
