@@ -12,10 +12,8 @@ LISTED = read()
 AGAIN = [
     Case("zoo", "branch_on_value", "moving"),
     Case("zoo", "input_added_to", "static"),
-    Case("zoo", "first_n_after_check", "moving"),
     Case("zoo", "index_update", "moving"),
     Case("op_db float32", "diagonal#0", "moving"),
-    Case("op_db float32", "masked_select#0", "static"),
 ]
 EQUAL = [Case("zoo", "mlp", "moving"), Case("zoo", "conv_relu", "static"), Case("op_db float32", "addmm#0", "moving")]
 
