@@ -13,6 +13,7 @@ from ..ir.expressions import Size, evaluate_at
 from ..trace.size_domain import SizeAssignment, SizeDomain
 from .sizes import plain
 
+MOST_OPERATIONS = 12  # of a minimum or maximum for which a proof is tried
 FEW_BOXES = 8  # ranges of sizes into which a proof may cut those of a shorter expression
 
 
@@ -85,8 +86,11 @@ class SizeChecks:
                 yield symbol + offsets.pop()
 
     def _decide_extremum(self, extremum: sympy.Expr) -> sympy.Expr:
+        if extremum.count_ops() > MOST_OPERATIONS:
+            return extremum
         compare = sympy.Le if isinstance(extremum, Min) else sympy.Ge
-        return next((one for one in extremum.args if all(self._holds(compare(one, other)) for other in extremum.args)), extremum)
+        shown = (one for one in extremum.args if self._values(one) == self._values(extremum))
+        return next((one for one in shown if all(self._holds(compare(one, other)) for other in extremum.args)), extremum)
 
     def _holds(self, test: sympy.Basic) -> bool:
         tried = [dict.fromkeys(test.free_symbols, size) for size in SAMPLE_SIZES]
