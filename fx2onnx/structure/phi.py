@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -43,6 +43,9 @@ class Phis:
 
     def __init__(self, tree: Tree) -> None:
         self._tree, self._where = tree, tree.where()
+        self._position: dict[Call, tuple[int, int]] = {}
+        self._fork_positions: dict[int, list[int]] = {}
+        self._index(tree.root)
         self.wanted: set[tuple[Fork, int]] = set()
         self._writes: dict[tuple[int, int], frozenset[int]] = {}
         self.leaves: dict[Call, dict[int, Value]] = {}
@@ -54,6 +57,17 @@ class Phis:
         for is_last in (False, True):  # the second pass uses the outputs that other uses of a fork determine
             self._guesses, self.wanted = is_last, set()
             self.missing = [place for place, uses, stops in places if not self._resolve_place(place, uses, stops)]
+            if not self.missing and not self.wanted:
+                break
+
+    def _index(self, block: Block) -> None:
+        """Note the position of each call, and the positions of the forks in each block."""
+        self._position.update({item: (id(block), at) for at, item in enumerate(block) if isinstance(item, Call)})
+        forks = {at: item for at, item in enumerate(block) if isinstance(item, Fork)}
+        self._fork_positions[id(block)] = [*forks]
+        for fork in forks.values():
+            for arm in fork.arms.values():
+                self._index(arm)
 
     @cached_property
     def _returning(self) -> dict[int, list[Any]]:
@@ -105,19 +119,22 @@ class Phis:
         """The value at a position that equals each of these tensors on its path; None if no tests distinguish them."""
         *around, (block, at, _) = stops
         definition = {path: self.definition(path, use) for path, use in uses.items()}
-        makers = {found.by for found in definition.values()}
-        for place in reversed(range(at)):
+        for place in self._positions_before(block, at, {found.by for found in definition.values()}):
             item = block[place]
             if isinstance(item, Call):
-                if item in makers:
-                    return self._only(definition)
-                continue
+                return self._only(definition)
             here = (*around, Stop(block, place))
             is_off_trace = self._is_made_or_written(item, definition)
             if not is_off_trace and (found := self._resolve(uses, here)) is not None:
                 return found
             return self._emit_cond(item, uses, here, is_off_trace)
         return self._resolve(uses, (*around[:-1], around[-1]._replace(arm=None))) if around else self._only(definition)
+
+    def _positions_before(self, block: Block, at: int, makers: Set[Call | str]) -> list[int]:
+        """The positions of a block's forks and of these calls before a position, last first."""
+        found = [self._position[call] for call in makers if isinstance(call, Call)]
+        here = [place for owner, place in found if owner == id(block)]
+        return sorted((place for place in (*self._fork_positions[id(block)], *here) if place < at), reverse=True)
 
     @staticmethod
     def _only(definition: Mapping[int, Made]) -> Made | None:

@@ -153,8 +153,9 @@ class Exploration:
             forks = dict(self._forks(self._tree.root, {}))
             places = {fork: place for place, fork in enumerate(forks)}
             needs = [{places[other]: answer for other, answer in around.items()} for around in forks.values()]
+            before = len(self._paths)
             if not sum([self._adds(phis, dict(zip(forks, row, strict=True))) for row in covering(needs, number)]):
-                return self._resolve_phis()
+                return phis if len(self._paths) == before else self._resolve_phis()
         if len(forks) > ALL:
             raise NotJoined("each round of combinations yields new results")
         return self._resolve_phis()
