@@ -16,7 +16,6 @@ from .arguments import call_of, check_file, check_only, check_surroundings, chec
 from .artifacts import Artifacts
 from .caches import caches_known
 from .check import check_numbers
-from .compat import check_torch
 from .errors import ToOnnxError, UnsupportedArgument, format_value, op_title
 from .garbage import older_objects_frozen
 from .locking import CAPTURE_LOCK
@@ -31,6 +30,7 @@ from .structure.capture_result import Capture
 from .structure.outline import Functions
 from .translate.dispatch import FALLBACKS, Dispatch
 from .translate.sources import dispatch_of
+from .versions import check_torch
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
 _STAY = 'the model writes into its inputs ({}): the exported model does not modify them; pass mutations="outputs" to return the new values'

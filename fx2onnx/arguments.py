@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from .compat import trees as pytree
+from .compat.dispatch import is_fake_mode_active
 from .errors import UnsupportedArgument, format_value
 from .files import check_replaceable
 
@@ -67,7 +68,7 @@ def check_surroundings() -> None:
     Raises:
         UnsupportedArgument: one of them is active.
     """
-    if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+    if is_fake_mode_active():
         raise UnsupportedArgument("to_onnx is called inside a FakeTensorMode, where tensors have no values: call it outside this mode")
     if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
         text = "to_onnx is called inside torch.autocast, which would be lost: move the with-statement into forward, or export outside it"

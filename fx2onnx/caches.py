@@ -10,9 +10,7 @@ from contextlib import contextmanager
 from itertools import zip_longest
 from typing import Any
 
-import torch
-from torch.utils import _pytree as pytree
-
+from .compat import trees as pytree
 from .locking import CAPTURE_LOCK
 from .patches.registry import apply_patches, register_context
 
@@ -136,9 +134,9 @@ def _subclasses(kind: type) -> Iterator[type]:
 
 def registries() -> list[Any]:
     """Return all registries of pytree nodes in torch."""
-    of_fx = torch.fx._pytree
+    of_fx = pytree.fx_pytree
     of_torch = (pytree.SUPPORTED_NODES, pytree.SUPPORTED_SERIALIZED_TYPES, pytree.SERIALIZED_TYPE_TO_PYTHON_TYPE)
-    return [*of_torch, pytree.CONSTANT_NODES, pytree._cxx_pytree_pending_imports, of_fx.SUPPORTED_NODES, of_fx.SUPPORTED_NODES_EXACT_MATCH]
+    return [*of_torch, pytree.CONSTANT_NODES, pytree.cxx_pytree_pending_imports, of_fx.SUPPORTED_NODES, of_fx.SUPPORTED_NODES_EXACT_MATCH]
 
 
 def _forget_in_optree(classes: set[type]) -> None:

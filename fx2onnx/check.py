@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export.graph_signature import ConstantArgument, OutputKind
-from torch.utils import _pytree as pytree
 
+from .compat import trees as pytree
 from .copies import copy_sharing_parameters
 from .errors import UnsupportedArgument, WrongNumbers, first_sentence
 from .program import Program

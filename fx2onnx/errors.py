@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from .compat.operators import OpOverload
+
 INSTALLED = Path(torch.__file__).parents[1]
 PACKAGE = f"{Path(__file__).parent}/"
 CAPTURE = tuple(f"{PACKAGE}{name}/" for name in ("guards", "trace", "shapes", "validate", "structure", "paths", "strategies", "patches"))
@@ -139,4 +141,4 @@ ONNX nodes (g.Add(x, y)) and returns the result. onnxscript functions are accept
 
 def op_title(target: Any) -> str:
     """Return `aten.add.Tensor` for an overload, the name for anything else."""
-    return str(target) if isinstance(target, torch._ops.OpOverload) else getattr(target, "__name__", str(target))
+    return str(target) if isinstance(target, OpOverload) else getattr(target, "__name__", str(target))

@@ -10,7 +10,8 @@ from itertools import accumulate
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from .compat import trees as pytree
 
 NAN = object()
 

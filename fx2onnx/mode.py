@@ -11,6 +11,7 @@ from typing import TypeVar
 import torch
 from torch import nn
 
+from .compat.modules import DropoutNd
 from .copies import copy_sharing_parameters
 from .errors import UnsupportedArgument
 
@@ -58,7 +59,7 @@ def _heeds_it(module: nn.Module) -> bool:
         return False
     if isinstance(module, BY_DROPOUT):
         return bool(module.dropout)
-    if isinstance(module, nn.modules.dropout._DropoutNd):
+    if isinstance(module, DropoutNd):
         return bool(module.p)
     return any(_asks(kind) for kind in type(module).__mro__ if kind not in nn.Module.__mro__ and not kind.__module__.startswith(CONTAINERS))
 

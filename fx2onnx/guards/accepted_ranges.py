@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import sympy
 import torch
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
+from ..compat.shape_env import ShapeEnv
 from ..errors import FrozenDimension
 from .dynamic_shapes import ADVICE, DimSize, OpenGuard, check_dynamic_dims, open_guards, range_text, shape_environment
 

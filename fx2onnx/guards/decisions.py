@@ -11,9 +11,8 @@ from itertools import product
 from math import isqrt, lcm
 
 import sympy
-from torch.utils._sympy.functions import FloorDiv, Mod, PythonMod
-from torch.utils._sympy.value_ranges import ValueRangeError, ValueRanges, bound_sympy
 
+from ..compat.symbols import FloorDiv, Mod, PythonMod, ValueRangeError, ValueRanges, bound_sympy
 from ..ir.expressions import evaluate_at
 from .dims import DynamicDim
 from .witnesses import boundaries

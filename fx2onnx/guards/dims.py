@@ -49,7 +49,7 @@ def promise(dim: DynamicDim) -> str:
 
 def format_with_names(expression: Any, names: Mapping[Any, str]) -> str:
     """Return a size or a test of sizes in Python syntax with the names of dimensions."""
-    from torch.utils._sympy.printers import PythonPrinter
+    from ..compat.symbols import PythonPrinter
 
     symbols = {size: sympy.Symbol(name, integer=True, nonnegative=size.is_nonnegative) for size, name in names.items()}
     named = sympy.sympify(expression).subs(symbols)

@@ -10,14 +10,14 @@ from typing import Any
 import sympy
 import torch
 from torch import nn
-from torch._guards import SLoc
 from torch.export import Dim
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import FloorDiv
 
 from ..arguments import check_ends
 from ..caches import entries_told
+from ..compat import trees as pytree
+from ..compat.operators import OpOverload
+from ..compat.shape_env import ShapeEnv, SLoc
+from ..compat.symbols import FloorDiv
 from ..errors import CaptureError, FrozenDimension, first_sentence, users_line
 from ..ir.expressions import Size, expression
 from .decisions import Ranges, decide, is_implied, or_is_small, range_of, ranges_of_root
@@ -116,11 +116,11 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
         raise CaptureError(f"dynamic_shapes is a {type(dynamic_shapes).__name__}: pass a tuple in the order of the arguments, or a dict")
     if not dynamic_shapes:
         return
-    from torch.export.dynamic_shapes import _combine_args, _tree_map_with_path
+    from ..compat.exporting import combine_args, tree_map_with_path
 
     check_ends(dynamic_shapes)
     try:
-        combined = _combine_args(module, args, kwargs)
+        combined = combine_args(module, args, kwargs)
     except TypeError as error:
         raise CaptureError(f"forward does not accept the arguments: {error}") from error
     if isinstance(dynamic_shapes, (tuple, list)):
@@ -128,7 +128,7 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
             raise CaptureError(f"dynamic_shapes does not match the arguments: {len(dynamic_shapes)} entries for {', '.join(combined)}")
         dynamic_shapes = dict(zip(combined, dynamic_shapes, strict=True))
     try:
-        _tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
+        tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
     except Exception as error:
         raise CaptureError(f"dynamic_shapes does not match the arguments: {first_sentence(error)}{entries_told(combined)}") from error
 
@@ -328,7 +328,7 @@ def _find_squeeze(program: torch.export.ExportedProgram, dim: DynamicDim, found:
     return None
 
 
-def _calls(program: torch.export.ExportedProgram, targets: Sequence[torch._ops.OpOverload]) -> Iterator[torch.fx.Node]:
+def _calls(program: torch.export.ExportedProgram, targets: Sequence[OpOverload]) -> Iterator[torch.fx.Node]:
     """Return the calls of these operators, including those inside `cond` and similar operators."""
     graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, torch.fx.GraphModule)]
     nodes = (node for graph in graphs for target in targets for node in graph.find_nodes(op="call_function", target=target))

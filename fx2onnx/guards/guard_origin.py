@@ -6,8 +6,7 @@ import re
 from pathlib import Path
 from traceback import FrameSummary
 
-from torch._guards import SLoc
-
+from ..compat.shape_env import SLoc
 from ..errors import INSTALLED, PACKAGE, TORCH, shown_path
 from .specialization import SpecializedInOperator
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import sympy
 import torch
-from torch.fx.experimental.symbolic_shapes import ShapeGuardPythonPrinter
-from torch.utils import _pytree as pytree
-from torch.utils._sympy import functions
 
+from ..compat import symbols as functions
+from ..compat import trees as pytree
+from ..compat.shape_env import ShapeGuardPythonPrinter
 from ..ir.expressions import expression
 from .decisions import MOST, Range, is_proved, or_is_small
 from .dims import format_with_names
@@ -146,12 +146,12 @@ class Sizes:
 
 def _inputs(program: torch.export.ExportedProgram) -> dict[str, tuple[str, Any]]:
     """Return the name and the fake value of each input by its key in torch's guards: by argument, or by number."""
-    from torch.export.dynamic_shapes import _combine_args
+    from ..compat.exporting import combine_args
 
     given = set(program.graph_signature.user_inputs)
     values = [(node.name, node.meta.get("val")) for node in program.graph.nodes if node.op == "placeholder" and node.name in given]
     args, kwargs = pytree.tree_unflatten(list(range(len(values))), program.call_spec.in_spec)
-    paths = pytree.tree_leaves_with_path(_combine_args(program, args, kwargs)) if program._guards_code else ()
+    paths = pytree.tree_leaves_with_path(combine_args(program, args, kwargs)) if program._guards_code else ()
     by_argument = {pytree.keystr(path): values[number] for path, number in paths}
     return {f"['flat_args'][{number}]": value for number, value in enumerate(values)} | by_argument
 

@@ -8,10 +8,7 @@ from functools import partial
 from traceback import FrameSummary
 from typing import Any
 
-from torch._guards import SLoc
-from torch.fx.experimental.sym_node import SymNode
-from torch.fx.experimental.symbolic_shapes import uninteresting_files
-
+from ..compat.shape_env import SLoc, SymNode, uninteresting_files
 from ..errors import CAPTURE, PACKAGE, TORCH
 from ..patches.registry import register_patch
 

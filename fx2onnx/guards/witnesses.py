@@ -9,8 +9,8 @@ from itertools import pairwise, product
 from math import isqrt
 
 import sympy
-from torch.utils._sympy.functions import Mod, PythonMod
 
+from ..compat.symbols import Mod, PythonMod
 from ..ir.expressions import evaluate_at
 from .dims import DynamicDim
 

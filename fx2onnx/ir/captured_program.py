@@ -9,15 +9,16 @@ from typing import Any, NoReturn, Self
 
 import torch
 from torch.export.graph_signature import ConstantArgument, ExportGraphSignature, InputKind, InputSpec, SymIntArgument, TensorArgument
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.dispatch import disabled_torch_function_impl
 from .expressions import Size, storage
 
 
 class SymbolicMeta(torch.Tensor):
     """The metadata of a tensor: its dtype, its sizes as expressions, and which memory it shares; it has no elements."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    __torch_function__ = disabled_torch_function_impl  # type: ignore[assignment]
     sizes: tuple[Size, ...]
     memory: int
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ..compat.dispatch import disabled_torch_function_impl
 from .expressions import Size
 from .source_node import CurrentNode
 from .tensor import Tensor
@@ -51,7 +52,7 @@ def map_real_imag(make: Callable[..., Tensor], *values: Any) -> Any:
 class RealPart(torch.Tensor):
     """The metadata of the real part of a complex tensor: its sizes and dtype; it has no elements."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+    __torch_function__ = disabled_torch_function_impl  # type: ignore[assignment]
     sizes: Any
 
     @staticmethod

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 import torch
 
+from ..compat.operators import OpOverload, native_functions
+
 NAMESPACE = "fx2onnx_recurrences"
 SCHEMA = (
     "of_lengths(Tensor x, Tensor lengths, Tensor[] states, Tensor[] weights, str kind, bool has_biases, int num_layers, float dropout, "
@@ -19,7 +21,7 @@ class Recurrences(NamedTuple):
     """The operator, and its library, which must be kept alive."""
 
     library: torch.library.Library
-    of_lengths: torch._ops.OpOverload
+    of_lengths: OpOverload
 
 
 @cache
@@ -37,11 +39,11 @@ def _run_packed(
 ) -> list[torch.Tensor]:
     """Compute the results as eager does, by packing. A length beyond the steps, which another size may cause, is cut off."""
     kept, order = lengths.to("cpu", torch.int64).clamp(1, x.shape[0]).sort(descending=True)
-    packed, batch_sizes = torch._VF._pack_padded_sequence(x.index_select(1, order), kept, False)
+    packed, batch_sizes = native_functions._pack_padded_sequence(x.index_select(1, order), kept, False)
     given = [state.index_select(1, order) for state in states]
-    network = getattr(torch._VF, kind)
+    network = getattr(native_functions, kind)
     out, *finals = network(packed, batch_sizes, given if kind == "lstm" else given[0], weights, *settings)
-    padded, _ = torch._VF._pad_packed_sequence(out, batch_sizes, False, 0.0, x.shape[0])
+    padded, _ = native_functions._pad_packed_sequence(out, batch_sizes, False, 0.0, x.shape[0])
     back = order.argsort()
     return [result.index_select(1, back) for result in (padded, *finals)]
 

@@ -9,13 +9,14 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
+from ..compat.operators import OpOverload
 from .dtypes import onnx_dtype
 from .expressions import Size, sizes_of
 
 
-def overload_of(node: torch.fx.Node) -> torch._ops.OpOverload | None:
+def overload_of(node: torch.fx.Node) -> OpOverload | None:
     """Return the operator that a node calls; None if it calls something else."""
-    return node.target if isinstance(node.target, torch._ops.OpOverload) else None
+    return node.target if isinstance(node.target, OpOverload) else None
 
 
 class CurrentNode:
@@ -43,7 +44,7 @@ class CurrentNode:
         return self._at
 
     @property
-    def overload(self) -> torch._ops.OpOverload:
+    def overload(self) -> OpOverload:
         """The operator that is being translated."""
         found = overload_of(self.at)
         if found is None:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..errors import CaptureError, first_sentence, op_title, users_line
 from ..ir.source_node import overload_of
 

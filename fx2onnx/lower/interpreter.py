@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import torch
 
+from ..compat.operators import OpOverload
 from ..errors import MissingPackage, Untranslated, op_title
 from ..ir.complex_pairs import ComplexPair, RealPart
 from ..ir.dtypes import NoKernel, onnx_dtype
@@ -89,7 +90,7 @@ class Interpreter:
     def _try_node(self, node: torch.fx.Node) -> None:
         if self._failed and self.has_failed(node.all_input_nodes):
             self.give_up(node)
-            if isinstance(node.target, torch._ops.OpOverload) and not self.dispatch.knows(node):
+            if isinstance(node.target, OpOverload) and not self.dispatch.knows(node):
                 self.failures.append((node, "no translation"))
             return
         try:

@@ -11,6 +11,8 @@ from typing import Any, TypeAlias
 
 import torch
 
+from ..compat.exporting import check_condition
+from ..compat.operators import OpOverload
 from ..ir.expressions import SYMBOLIC
 
 Node: TypeAlias = torch.fx.Node
@@ -24,7 +26,7 @@ NO_OUTPUT = {
     aten._linalg_check_errors.default,
     aten.sym_constrain_range.default,
     aten.sym_constrain_range_for_size.default,
-    torch._check,
+    check_condition,
 }
 OF_THE_LAYOUT = {aten.sym_size.int, aten.sym_stride.int, aten.sym_numel.default, aten.sym_storage_offset.default}
 
@@ -93,7 +95,7 @@ def is_call(node: Node) -> bool:
 
 def is_number(node: Node) -> bool:
     """Return whether a node is an expression of sizes, which is the same wherever it stands."""
-    is_computed = isinstance(node.target, torch._ops.OpOverload) and node.target not in OF_THE_LAYOUT
+    is_computed = isinstance(node.target, OpOverload) and node.target not in OF_THE_LAYOUT
     return isinstance(node.meta.get("val"), SYMBOLIC) and not is_computed
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import torch
-from torch.utils._sympy.functions import FloorDiv
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv
 from ..errors import Untranslated
 from ..ir.dtypes import BOOL, DOUBLE, FLOAT
 from ..ir.expressions import UNKNOWN_SIZE, Size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.graph import Graph, Tensor
 from ..ir.tensor import Operand
 from ..translate.registry import translates

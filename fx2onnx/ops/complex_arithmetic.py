@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.complex_pairs import ComplexPair, use_real_meta
 from ..ir.dtypes import onnx_dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.complex_pairs import ComplexPair
 from ..ir.graph import Graph, Tensor

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.complex_pairs import ComplexPair, use_real_meta
 from ..ir.dtypes import onnx_dtype

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from torch.utils._sympy.functions import FloorDiv
-
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv
 from ..ir.dtypes import INT64
 from ..ir.expressions import Size, sizes_of
 from ..ir.graph import Graph, Tensor

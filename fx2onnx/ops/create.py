@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import onnx_ir as ir
 import sympy
 import torch
-from torch.utils._sympy.functions import FloorDiv
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv
 from ..errors import Untranslated
 from ..ir.dtypes import DOUBLE, FLOAT, FLOATS, INT64, TORCH
 from ..ir.expressions import Number, Size

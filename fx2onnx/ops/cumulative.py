@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, FLOATS, INT64, TORCH, UINT8
 from ..ir.expressions import Size
 from ..ir.float64_math import log1p_of

@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import INT64
 from ..ir.graph import TRANSPOSED, Graph, Tensor

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import onnx_ir as ir
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import DOUBLE, FLOAT, FLOATS, INT8, UINT8
 from ..ir.graph import Graph, Tensor
 from ..ir.quantized import Quantized

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import onnx_ir as ir
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import BFLOAT16, BOOL, DOUBLE, FLOAT, FLOAT16, FLOATS, INT8, INT64, UINT8
 from ..ir.graph import Graph, Tensor

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import onnx_ir as ir
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import DOUBLE, TORCH
 from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates

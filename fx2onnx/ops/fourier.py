@@ -12,9 +12,9 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils._sympy.functions import FloorDiv, Min
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv, Min
 from ..errors import Untranslated
 from ..ir.complex_pairs import ComplexPair
 from ..ir.dtypes import DOUBLE, INT64

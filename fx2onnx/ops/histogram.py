@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, INT64
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

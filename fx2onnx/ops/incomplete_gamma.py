@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, DOUBLE
 from ..ir.graph import Graph, Tensor
 from ..lower.local_functions import append_while_loop

@@ -9,7 +9,7 @@ from typing import TypeGuard
 import onnx_ir as ir
 import sympy
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, FLOAT, INT32, INT64, UINT8
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import onnx_ir as ir
 import sympy
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import DOUBLE, INT32, INT64
 from ..ir.expressions import Size

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import DOUBLE, INT64
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.graph import Graph, Tensor
 from ..lower.local_functions import call_local_function
 from ..translate.registry import translates

@@ -8,7 +8,7 @@ from itertools import zip_longest
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import BOOL, DOUBLE, FLOATS
 from ..ir.expressions import Number

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, FLOATS, INT64
 from ..ir.expressions import Number
 from ..ir.float64_math import log1p_of

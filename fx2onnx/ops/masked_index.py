@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, INT64
 from ..ir.graph import Graph, Tensor
 from ..ir.tensor import Operand

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch.utils._sympy.functions import FloorDiv
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv
 from ..errors import Untranslated
 from ..ir.dtypes import FLOATS, INT64
 from ..ir.expressions import Size

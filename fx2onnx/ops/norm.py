@@ -7,9 +7,9 @@ from math import prod
 
 import onnx_ir as ir
 import torch
-from torch.utils._sympy.functions import FloorDiv
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv
 from ..errors import Untranslated
 from ..ir.dtypes import DOUBLE, FLOAT, TORCH
 from ..ir.expressions import Size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .norm import batch_moments, batch_normalise, inverse_deviation, normalised_in_training

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates
 from .reduce import append_reduce, axes_of

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import sympy
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

@@ -8,7 +8,7 @@ from typing import TypeGuard
 import onnx_ir as ir
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT64, TORCH, UINT8, UINT16, UINT32, UINT64, onnx_dtype
 from ..ir.expressions import Number
 from ..ir.graph import Graph, Tensor

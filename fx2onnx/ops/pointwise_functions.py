@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-import torch
-
-from ..compat import aten
+from ..compat.operators import OpOverload, aten
 from ..ir import float64_math
 from ..ir.dtypes import BOOL, DOUBLE, FLOATS, INT64
 from ..ir.float64_math import expm1_of, log1p_of
@@ -18,7 +16,7 @@ from .pointwise import signbit, truncate, where, wide
 
 
 def unary(
-    op_type: str, *targets: torch._ops.OpOverload, in_double: Callable[[Graph, Tensor], Tensor] | None = None
+    op_type: str, *targets: OpOverload, in_double: Callable[[Graph, Tensor], Tensor] | None = None
 ) -> Callable[[Graph, Tensor], Tensor]:
     """Return the translation `f(x)` → one node, in the dtype of the result; by a formula in float64 if ONNX Runtime has no kernel."""
 
@@ -30,7 +28,7 @@ def unary(
     return translation
 
 
-def translate_by_formula(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+def translate_by_formula(formula: Callable[[Graph, Tensor], Tensor], *targets: OpOverload) -> Callable[[Graph, Tensor], Tensor]:
     """Return the translation of a function of one real number by a formula, in float32 or float64."""
 
     @translates(*targets)
@@ -112,7 +110,7 @@ def sign(g: Graph, x: Tensor) -> Tensor:
     return where(g, g.IsNaN(x), 0, g.Sign(x)) if x.dtype in FLOATS else g.Sign(x)
 
 
-def rounding(op_type: str, *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+def rounding(op_type: str, *targets: OpOverload) -> Callable[[Graph, Tensor], Tensor]:
     """Return the translation of a rounding operator: one node, or nothing for integers."""
 
     @translates(*targets)
@@ -206,7 +204,7 @@ def _minus_distance(g: Graph, a: Tensor, b: Tensor) -> Tensor:
     return where(g, g.Equal(a, b), 0, g.Neg(g.Abs(g.Sub(a, b))))
 
 
-def times_log(logarithm: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Operand, Operand], Tensor]:
+def times_log(logarithm: Callable[[Graph, Tensor], Tensor], *targets: OpOverload) -> Callable[[Graph, Operand, Operand], Tensor]:
     """Return the translation of x·log(y), which is 0 if x is 0, unless y is NaN."""
 
     @translates(*targets)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import OpOverload, aten
 from ..errors import Untranslated
 from ..ir.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64, UINT64
 from ..ir.graph import Graph, Tensor
@@ -18,7 +18,7 @@ from .pointwise import clamp, reals, where
 BITS = 64
 
 
-def comparison(op_type: str, *targets: torch._ops.OpOverload, negated: bool = False) -> Callable[[Graph, Operand, Operand], Tensor]:
+def comparison(op_type: str, *targets: OpOverload, negated: bool = False) -> Callable[[Graph, Operand, Operand], Tensor]:
     """Return the translation of a comparison, in the dtype that torch promotes both operands to."""
 
     @translates(*targets)
@@ -37,7 +37,7 @@ gt = comparison("Greater", aten.gt.Tensor, aten.gt.Scalar, aten.greater.Tensor, 
 ge = comparison("GreaterOrEqual", aten.ge.Tensor, aten.ge.Scalar, aten.greater_equal.Tensor, aten.greater_equal.Scalar)
 
 
-def logical(op_type: str, *targets: torch._ops.OpOverload) -> Callable[..., Tensor]:
+def logical(op_type: str, *targets: OpOverload) -> Callable[..., Tensor]:
     """Return the translation of a logical operator on booleans; other numbers are true if they are not 0."""
 
     @translates(*targets)
@@ -53,7 +53,7 @@ logical_xor = logical("Xor", aten.logical_xor.default)
 logical_not = logical("Not", aten.logical_not.default)
 
 
-def bitwise(op_type: str, *targets: torch._ops.OpOverload) -> Callable[..., Tensor]:
+def bitwise(op_type: str, *targets: OpOverload) -> Callable[..., Tensor]:
     """Return the translation of a bitwise operator: BitwiseAnd etc. for integers, And etc. for booleans."""
 
     @translates(*targets)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import onnx_ir as ir
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, DOUBLE, FLOAT, FLOATS, INT64
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

@@ -8,7 +8,7 @@ from typing import Any
 
 import onnx_ir as ir
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import FLOATS, INT64
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

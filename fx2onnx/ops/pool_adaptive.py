@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import onnx_ir as ir
 import sympy
-from torch.utils._sympy.functions import FloorDiv
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv
 from ..ir.dtypes import DOUBLE, INT64
 from ..ir.expressions import UNKNOWN_SIZE, Size
 from ..ir.graph import Graph, Tensor

@@ -11,7 +11,7 @@ from typing import Any
 import onnx_ir as ir
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import DOUBLE, FLOAT, INT8, INT16, INT32, UINT8, UINT16, onnx_dtype
 from ..ir.graph import Graph, Tensor

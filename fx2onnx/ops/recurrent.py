@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import DOUBLE
 from ..ir.graph import Graph, Tensor

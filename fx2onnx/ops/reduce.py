@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import onnx_ir as ir
 import sympy
 import torch
-from torch.utils._sympy.functions import FloorDiv
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.symbols import FloorDiv
 from ..ir.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT8, INT16, INT32, INT64, TORCH, UINT8
 from ..ir.expressions import Number, Size
 from ..ir.graph import Graph, Tensor

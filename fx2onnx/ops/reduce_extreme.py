@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, FLOATS, INT32, INT64, UINT32
 from ..ir.graph import Graph, Tensor
 from ..translate.registry import translates

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import BOOL
 from ..ir.graph import Graph, Tensor

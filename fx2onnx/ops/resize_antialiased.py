@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 import torch
-from torch._ops import OpOverload
 
-from ..compat import aten
+from ..compat.operators import OpOverload, aten
 from ..errors import Untranslated
 from ..ir.dtypes import DOUBLE, FLOAT, FLOATS, INT64
 from ..ir.expressions import Size
@@ -60,7 +59,7 @@ def _weights(g: Graph, size: Size, wanted: Size, align_corners: bool, scale: flo
 
 
 def _made_by_torch(operator: OpOverload, size: int, wanted: int, align_corners: bool, scale: float | None) -> torch.Tensor:
-    from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+    from ..compat.dispatch import disable_proxy_modes_tracing
 
     with disable_proxy_modes_tracing():
         unit = torch.eye(size, dtype=torch.float64)[None, None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import FLOAT, HALVES, INT64
 from ..ir.graph import Graph, Tensor

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, FLOAT, FLOATS, HALVES, INT32, INT64, TORCH
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ..compat import aten
+from ..compat.operators import OpOverload, aten
 from ..errors import Untranslated
 from ..ir import float64_math
 from ..ir.dtypes import DOUBLE, FLOAT
@@ -111,7 +111,7 @@ def _sum(g: Graph, terms: Tensor, weights: list[float]) -> Tensor:
     return g.Squeeze(g.MatMul(terms, g.const([[weight] for weight in weights], DOUBLE)), [-1])
 
 
-def translate_in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: torch._ops.OpOverload) -> Callable[[Graph, Tensor], Tensor]:
+def translate_in_double(formula: Callable[[Graph, Tensor], Tensor], *targets: OpOverload) -> Callable[[Graph, Tensor], Tensor]:
     """Return the translation of a function of one number by a formula in float64."""
 
     @translates(*targets)

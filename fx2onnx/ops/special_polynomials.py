@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import onnx_ir as ir
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import DOUBLE, FLOAT, INT64
 from ..ir.graph import Graph, Tensor
 from ..ir.tensor import Operand

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import sympy
 import torch
-from torch.fx.experimental.symbolic_shapes import statically_known_true
 
-from ..compat import aten
+from ..compat.operators import aten
+from ..compat.shape_env import statically_known_true
 from ..errors import Untranslated
 from ..ir.dtypes import INT64
 from ..ir.expressions import Size, expression

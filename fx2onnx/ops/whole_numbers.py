@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import onnx_ir as ir
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..ir.dtypes import BOOL, INT32, INT64
 from ..ir.expressions import Size
 from ..ir.graph import Graph, Tensor

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from ..compat import aten
+from ..compat.operators import aten
 from ..errors import Untranslated
 from ..ir.dtypes import DOUBLE, TORCH
 from ..ir.expressions import Size

@@ -6,9 +6,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-import torch._subclasses.fake_tensor
-import torch.fx.experimental.symbolic_shapes  # noqa: F401 - it is patched
-
+from ..compat import fake_tensors, shape_env  # noqa: F401 - classes of both are patched
 from ..errors import TORCH, CaptureError, shown_path
 from .registry import apply_patches, register_patch
 

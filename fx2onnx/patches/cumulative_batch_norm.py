@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 from torch.nn import functional as F
-from torch.nn.modules.batchnorm import _BatchNorm
 
+from ..compat.modules import BatchNorm
 from .registry import register_patch
 
 
@@ -18,17 +18,17 @@ from .registry import register_patch
     reason="with momentum=None torch reads the number of batches with item(), which torch.export does not support",
 )
 def _wrap_forward(forward: Callable[..., Any]) -> Callable[..., Any]:
-    def of_either(self: _BatchNorm, input: torch.Tensor) -> Any:
+    def of_either(self: BatchNorm, input: torch.Tensor) -> Any:
         return _normalise_cumulatively(self, input) if _averages_plainly(self) else forward(self, input)
 
     return of_either
 
 
-def _averages_plainly(norm: _BatchNorm) -> bool:
+def _averages_plainly(norm: BatchNorm) -> bool:
     return norm.momentum is None and norm.training and norm.track_running_stats and norm.num_batches_tracked is not None
 
 
-def _normalise_cumulatively(norm: _BatchNorm, x: torch.Tensor) -> torch.Tensor:
+def _normalise_cumulatively(norm: BatchNorm, x: torch.Tensor) -> torch.Tensor:
     """Normalise by the batch, and update the running averages with weight 1 / number of batches."""
     norm._check_input_dim(x)
     made = F.batch_norm(x, None, None, norm.weight, norm.bias, True, 0.0, norm.eps)

@@ -18,7 +18,7 @@ _register = partial(register_patch, "flex_attention", optional=True)  # a model 
     f"{MODULE}.flex_attention_hop", reason="torch would capture one higher-order operator; its eager implementation is traced instead"
 )
 def _call_eager(original: Any) -> Any:
-    from torch._higher_order_ops.flex_attention import math_attention
+    from ..compat.flex_attention import math_attention
 
     return math_attention
 

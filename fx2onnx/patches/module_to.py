@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..compat.operators import native_nn
 from ..errors import CaptureError, line_at
 from .registry import apply_patches, register_patch
 
@@ -58,7 +59,7 @@ def _tensors(module: nn.Module) -> Iterator[torch.Tensor]:
 
 
 def _changes_nothing(module: nn.Module, *args: Any, **kwargs: Any) -> bool:
-    device, dtype, _, memory_format = torch._C._nn._parse_to(*args, **kwargs)
+    device, dtype, _, memory_format = native_nn._parse_to(*args, **kwargs)
     if memory_format is not None:
         return False
     cast = (tensor for tensor in _tensors(module) if tensor.is_floating_point() or tensor.is_complex())

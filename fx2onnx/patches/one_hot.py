@@ -6,11 +6,13 @@ from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.exporting import check_all_values, check_condition
+from ..compat.operators import native_nn
 from .registry import register_context
 
-ONE_HOT = torch._C._nn.one_hot
+ONE_HOT = native_nn.one_hot
 
 
 @register_context(
@@ -42,7 +44,7 @@ def _classes(tensor: torch.Tensor, num_classes: Any = -1) -> Any:
 
 def _infer_classes(values: torch.Tensor) -> torch.Tensor:
     """Return a tensor with one more axis, whose size is the largest value plus one."""
-    torch._check_tensor_all(values >= 0)
+    check_all_values(values >= 0)
     classes = (values.max() + 1).item()
-    torch._check(classes >= 1)
+    check_condition(classes >= 1)
     return (values.unsqueeze(-1) == torch.arange(classes, device=values.device)).to(torch.int64)

@@ -6,11 +6,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import torch
-from torch._C import DispatchKey, _dispatch_tls_is_dispatch_key_excluded, _dispatch_tls_set_dispatch_key_included
-from torch._ops import OpOverload, mode_stack_state_for_pre_dispatch
-from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
-
+from ..compat.dispatch import (
+    DispatchKey,
+    ProxyTorchDispatchMode,
+    dispatch_tls_is_dispatch_key_excluded,
+    dispatch_tls_set_dispatch_key_included,
+    mode_stack_state_for_pre_dispatch,
+)
+from ..compat.operators import OpOverload
 from .registry import register_patch
 
 PRE_DISPATCH = DispatchKey.PreDispatch
@@ -29,20 +32,20 @@ def _handing_calls_to(asked: Callable[..., Any], mode: ProxyTorchDispatchMode) -
     modes = mode_stack_state_for_pre_dispatch()
     handlers: dict[OpOverload, Callable[..., Any]] = {}
 
-    def called(op: torch._ops.OpOverload, *args: Any, **kwargs: Any) -> Any:
+    def called(op: OpOverload, *args: Any, **kwargs: Any) -> Any:
         modes.set(PLACE, None)
-        _dispatch_tls_set_dispatch_key_included(PRE_DISPATCH, False)
+        dispatch_tls_set_dispatch_key_included(PRE_DISPATCH, False)
         try:
             return mode.__torch_dispatch__(op, (), args, kwargs)
         finally:
             modes.set(PLACE, mode)
-            _dispatch_tls_set_dispatch_key_included(PRE_DISPATCH, True)
+            dispatch_tls_set_dispatch_key_included(PRE_DISPATCH, True)
 
     def is_asked() -> bool:
         return modes.get(PLACE) is mode and modes.get(1) is None and modes._schema_check_mode is None
 
     def get_dispatch(self: OpOverload, key: DispatchKey) -> Any:
-        if key != PRE_DISPATCH or not is_asked() or _dispatch_tls_is_dispatch_key_excluded(PYTHON):
+        if key != PRE_DISPATCH or not is_asked() or dispatch_tls_is_dispatch_key_excluded(PYTHON):
             return asked(self, key)
         if self not in handlers:
             handlers[self] = partial(called, self)

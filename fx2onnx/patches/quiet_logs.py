@@ -7,19 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch import _guards
-from torch.export import _trace
-from torch.fx.experimental import symbolic_shapes
-
+from ..compat import exporting  # noqa: F401 - it imports what is patched
 from .registry import register_context, register_patch
 
 REFUSALS = {  # by the module that logs them, their first words
-    symbolic_shapes.__name__: (
+    "torch.fx.experimental.symbolic_shapes": (
         *("failed during evaluate_expr", "Failing guard allocated at"),
         *("Unable to find user code corresponding to", "pytree.tree_leaves_with_path failed"),
     ),
-    _guards.__name__: ("Error while creating guard:", "Created at:"),
-    _trace.__name__: ("See %s", "See ", "always_classified", "For more information about this error"),
+    "torch._guards": ("Error while creating guard:", "Created at:"),
+    "torch.export._trace": ("See %s", "See ", "always_classified", "For more information about this error"),
 }
 
 

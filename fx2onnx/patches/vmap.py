@@ -6,15 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch._export.non_strict_utils
-import torch._functorch.apis
 from torch.nn.functional import layer_norm
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
+from ..compat import exporting  # noqa: F401 - it imports what is patched
+from ..compat import trees as pytree
+from ..compat.operators import is_batchedtensor
 from .registry import register_context, register_patch
-
-is_batched = torch._C._functorch.is_batchedtensor
 
 
 @register_patch("vmap", "torch._functorch.apis.vmap_impl", reason="torch.export makes a constant of the number of chunks of chunk_size")
@@ -39,7 +37,7 @@ def _keep_batched_index(override: Callable[..., Any]) -> Callable[..., Any]:
 
     def overridden(self: Any, func: Any, args: Any, kwargs: Any) -> Any:
         indexed = getattr(func, "__name__", "") == "__getitem__" and isinstance(args[0], torch.Tensor)
-        if indexed and any(isinstance(leaf, torch.Tensor) and is_batched(leaf) for leaf in pytree.tree_leaves(args[1:])):
+        if indexed and any(isinstance(leaf, torch.Tensor) and is_batchedtensor(leaf) for leaf in pytree.tree_leaves(args[1:])):
             return func, args, kwargs
         return override(self, func, args, kwargs)
 
@@ -54,7 +52,7 @@ class LayerNorms(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Make the call."""
-        if func is layer_norm and is_batched(args[0]):
+        if func is layer_norm and is_batchedtensor(args[0]):
             return _written_out(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {}))
 

@@ -10,8 +10,8 @@ from typing import Any
 import sympy
 import torch
 from torch.export.graph_signature import InputKind
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..guards.dims import DynamicDim
 from ..ir.captured_program import RunProgram, SymbolicMeta
 from ..ir.expressions import Size

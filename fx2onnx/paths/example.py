@@ -8,8 +8,8 @@ from itertools import combinations
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..errors import ToOnnxError
 from ..guards.dims import DynamicDim
 from ..trace.events import Arguments

@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from torch import nn
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.shape_env import ShapeEnv
 from ..errors import ToOnnxError
 from ..guards.accepted_ranges import constants_accepted
 from ..guards.dims import check_accepted

@@ -7,8 +7,9 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.operators import OpOverload
 from ..guards.decisions import is_implied
 from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import Size
@@ -46,7 +47,7 @@ class DecidedSizes:
         self._rows.append(row)
         if row.by_values:
             return row.op is not aten.item.default
-        if not self._axes.fresh.origins or not isinstance(row.op, torch._ops.OpOverload):
+        if not self._axes.fresh.origins or not isinstance(row.op, OpOverload):
             return False
         values = [part for given in node.all_input_nodes for part in pytree.tree_leaves(given.meta.get("val"))]
         sizes = [size for value in values if isinstance(value, SymbolicMeta) for size in value.sizes]

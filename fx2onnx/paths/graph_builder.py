@@ -13,9 +13,10 @@ import torch
 from torch import nn
 from torch.export import graph_signature as signatures
 from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, OutputKind, OutputSpec, TensorArgument
-from torch.fx._lazy_graph_module import _LazyGraphModule
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.exporting import LazyGraphModule
+from ..compat.operators import OpOverload
 from ..ir.captured_program import CallSpec, RunProgram, SymbolicMeta, argument_of
 from ..ir.expressions import Size, expression, python_number, storage
 from ..shapes.propagation import EXAMPLE, ShapePropagation, check_parts
@@ -208,7 +209,7 @@ class GraphBuilder:
         root = nn.Module()
         for name, module in self.modules.items():
             root.add_module(name, module)
-        made = _LazyGraphModule(root, self.graph)  # whose code nobody may ever read
+        made = LazyGraphModule(root, self.graph)  # whose code nobody may ever read
         made.meta[EXAMPLE] = {self.axes.names[symbol]: size for symbol, size in self.axes.example.items()}
         return made
 
@@ -286,7 +287,7 @@ class GraphBuilder:
         check_leaves(row, others, self.sizes.settings[1:], self._loops)
         leaves = [self._leaf(row, values) for values in zip(row.leaves, *(other.leaves for other in others), strict=True)]
         args, kwargs = unflatten_arguments(leaves, row.spec)
-        name = self.graph._target_to_str(row.op._opname if isinstance(row.op, torch._ops.OpOverload) else row.op._name)
+        name = self.graph._target_to_str(row.op._opname if isinstance(row.op, OpOverload) else row.op._name)
         node = self.graph.create_node("call_function", row.op, args, kwargs, name=name)
         if self.decided.concern(row, node, leaves):
             sizes = self.decided.sizes_of(number, row, node, others)

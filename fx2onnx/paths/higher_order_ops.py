@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
-from ..compat import functions_called_by
+from ..compat import trees as pytree
+from ..compat.operators import OpOverload
 from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import Size, storage
+from ..patches.called_functions import functions_called_by
 from ..patches.registry import apply_patches, register_patch
 from ..trace import associative_scan  # noqa: F401 - its patch is entered
 from ..trace.effects import written
@@ -103,7 +104,7 @@ class SubgraphTracer(Tracer):
         return super().sizes(tensor) if self.knows(tensor) else self._around.sizes(tensor)
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
-        for tensor in written(func, args, kwargs) if isinstance(func, torch._ops.OpOverload) else ():
+        for tensor in written(func, args, kwargs) if isinstance(func, OpOverload) else ():
             self.ref(tensor)  # records an outer tensor as such
         super()._check(func, args, kwargs)
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import sympy
 
-from ..compat import sizes_known_to
+from ..compat.shape_env import sizes_known_to
 from ..errors import ToOnnxError, first_sentence
 from ..guards.error_text import format_errors, said_by
 from ..ir.captured_program import RunProgram

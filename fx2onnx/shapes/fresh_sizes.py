@@ -7,10 +7,10 @@ from typing import Any
 
 import sympy
 import torch
-from torch._dispatch.python import enable_python_dispatcher
-from torch._subclasses import FakeTensorMode
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.dispatch import DisableTorchFunction, enable_python_dispatcher
+from ..compat.fake_tensors import FakeTensorMode
 from ..guards.decisions import is_implied, or_is_small
 from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import Size, sizes_of
@@ -38,7 +38,7 @@ class Propagation:
         """Return the sizes of each result, in the symbols of this environment; None if torch cannot compute them."""
         try:
             mode = FakeTensorMode(shape_env=self._environment)
-            with torch._C.DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher(), mode:
+            with DisableTorchFunction(), torch.no_grad(), enable_python_dispatcher(), mode:
                 args, kwargs = pytree.tree_map(partial(self._argument, is_mask=node.target in INDEXING), (node.args, dict(node.kwargs)))
                 results = pytree.tree_leaves(node.target(*args, **kwargs))  # type: ignore[operator]
             shapes = [list(sizes_of(result)) if isinstance(result, torch.Tensor) else None for result in results]

@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils._sympy.functions import ToFloat, TruncToInt
 
+from ..compat.symbols import ToFloat, TruncToInt
 from ..trace.effects import RESIZING
 from .sizes import DataDependentGuard, Shape, Size, at, broadcast, plain, windows
 

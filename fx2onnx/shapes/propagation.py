@@ -10,10 +10,12 @@ from typing import Any
 
 import sympy
 import torch
-from torch._subclasses import FakeTensorMode
 from torch.fx.node import map_aggregate
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.dispatch import DisableTorchFunction
+from ..compat.fake_tensors import FakeTensorMode
+from ..compat.operators import OpOverload
 from ..ir.captured_program import SymbolicMeta
 from ..ir.expressions import Size, evaluate_at, expression, sizes_of
 from ..trace.refusal import NoFallback, TraceUnsupported
@@ -73,7 +75,7 @@ class ShapePropagation:
     def _run_fake(self, node: torch.fx.Node) -> tuple[Sizes | None, list[sympy.Basic]]:
         environment = environment_of(self._example, self._axes.names)
         try:
-            with torch._C.DisableTorchFunction(), torch.no_grad(), FakeTensorMode(shape_env=environment):
+            with DisableTorchFunction(), torch.no_grad(), FakeTensorMode(shape_env=environment):
                 args, kwargs = pytree.tree_map(partial(self._argument, environment), (node.args, dict(node.kwargs)))
                 results = pytree.tree_leaves(node.target(*args, **kwargs))  # type: ignore[operator]
             sizes = [sizes_of(result) if isinstance(result, torch.Tensor) else None for result in results]
@@ -152,7 +154,7 @@ def fakes_of(node: torch.fx.Node) -> tuple[list[Any], tuple[Any, ...], dict[str,
     return fakes, args, kwargs
 
 
-def is_windowed(op: torch._ops.OpOverload) -> bool:
+def is_windowed(op: OpOverload) -> bool:
     """Return whether an operator steps along an axis, so that several sizes may give the same result."""
     return any(part in op._opname for part in STEPPING)
 

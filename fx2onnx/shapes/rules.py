@@ -8,8 +8,9 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils._sympy.functions import CeilToInt, FloatTrueDiv, ToFloat
 
+from ..compat.operators import OpOverload
+from ..compat.symbols import CeilToInt, FloatTrueDiv, ToFloat
 from . import products, views
 from .sizes import DataDependentGuard, Shape, Size, broadcast, floor_divide, plain, positive
 
@@ -31,7 +32,7 @@ def result_shapes(op: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> li
 @cache
 def rule_of(op: Any) -> Any:
     """Return the shape function of an operator; None if it has none."""
-    if op in RULES or not isinstance(op, torch._ops.OpOverload):
+    if op in RULES or not isinstance(op, OpOverload):
         return RULES.get(op)
     is_plain = torch.Tag.pointwise in op.tags and len(op._schema.returns) == 1 and "out" not in op._overloadname
     return elementwise_shape if is_plain else None

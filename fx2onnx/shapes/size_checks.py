@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import sympy
-from torch.utils._sympy.functions import Max, Min
 
+from ..compat.symbols import Max, Min
 from ..guards.decisions import is_implied
 from ..guards.witnesses import SAMPLE_SIZES
 from ..ir.expressions import Size, evaluate_at

@@ -8,7 +8,8 @@ from math import prod
 from typing import Any, TypeAlias
 
 import sympy
-from torch.utils._sympy.functions import FloorDiv, Max, Min
+
+from ..compat.symbols import FloorDiv, Max, Min
 
 Size: TypeAlias = int | sympy.Expr
 SLICE_END = 2**31  # torch's value for the end of an axis

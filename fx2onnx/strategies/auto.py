@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..errors import ToOnnxError, first_sentence
 from ..guards.dims import moves
 from ..patches.registry import apply_patches

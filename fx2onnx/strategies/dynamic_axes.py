@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import AdditionalInputs, Dim, ShapesCollection
-from torch.utils import _pytree as pytree
 
 from ..caches import caches_known
+from ..compat import trees as pytree
 from ..errors import CaptureError, UnsupportedArgument, format_value
 from ..structure.capture_result import separate_shared_inputs
 
@@ -87,7 +87,7 @@ def convert_dynamic_axes(
         UnsupportedArgument: If the model is already captured, a name is not an input or output, or an argument is of a class whose tree
             needs `dynamic_shapes`.
     """
-    from torch.export.dynamic_shapes import _combine_args
+    from ..compat.exporting import combine_args
 
     if not isinstance(model, nn.Module):
         raise UnsupportedArgument(
@@ -111,7 +111,7 @@ def convert_dynamic_axes(
             return type(value)([look(inside, (*path, str(place))) for place, inside in enumerate(value)])
         return _nothing(value, path)
 
-    shapes = {name: look(value, (name,)) for name, value in _combine_args(model, args, kwargs).items()}
+    shapes = {name: look(value, (name,)) for name, value in combine_args(model, args, kwargs).items()}
     if unknown := [name for name in dynamic_axes if name not in found and name not in output_names]:
         raise UnsupportedArgument(
             f"dynamic_axes names {', '.join(unknown)}, but the inputs are {', '.join(found)}: pass input_names, or use dynamic_shapes"

@@ -10,9 +10,9 @@ from typing import Any, Self
 
 import torch
 from torch import nn
-from torch._subclasses import fake_impls
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.fake_tensors import READ_OF_A_VALUE
 from ..errors import first_sentence
 from ..guards.dims import DynamicDim
 from ..guards.dynamic_shapes import dynamic_dims
@@ -24,7 +24,6 @@ from ..trace.size_domain import SizeDomain
 from ..trace.source_location import line_of
 
 CALLS = 4  # of the model, which have to agree
-READ = fake_impls.local_scalar_dense.__code__  # the function that item() ends in
 SETTINGS = 3  # in addition to the example's
 
 
@@ -145,7 +144,7 @@ def numbers_read() -> Iterator[dict[str, None]]:
 )
 def _recording(make: Callable[..., Any], lines: dict[str, None]) -> Callable[..., Any]:
     def made(*args: Any, **kwargs: Any) -> Any:
-        if sys._getframe(1).f_code is READ:
+        if sys._getframe(1).f_code is READ_OF_A_VALUE:
             lines[line_of(sys._getframe(1))] = None
         return make(*args, **kwargs)
 

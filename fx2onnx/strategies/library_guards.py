@@ -7,8 +7,8 @@ from functools import cache
 from itertools import islice
 
 import sympy
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..guards.accepted_ranges import lost_by
 from ..guards.dynamic_shapes import OpenGuard, open_guards, shape_environment, symbol_of
 from ..guards.witnesses import witness_sizes

@@ -10,10 +10,11 @@ from typing import Any
 import sympy
 import torch
 from torch import nn
-from torch._guards import CompileContext
 from torch.export import Dim
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.exporting import backed_size_oblivious, forget_static_exports
+from ..compat.shape_env import CompileContext
 from ..errors import CaptureError, FrozenDimension, first_sentence
 from ..guards.accepted_ranges import sizes_accepted
 from ..guards.conditions import conditions, ranges
@@ -141,7 +142,7 @@ def _export_once(
     module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], dynamic_shapes: Any, strict: bool
 ) -> torch.export.ExportedProgram:
     if CompileContext.try_get() is None:  # unless TorchDynamo calls this package as a backend
-        torch._dynamo.reset()  # an earlier static export of the same code can make this one static
+        forget_static_exports()  # an earlier static export of the same code can make this one static
     with ExitStack() as stack:
         for context in (numbers_kept(module), size_one_stays_dynamic(), refuse_caught_errors(), *(() if strict else _make_patches(module))):
             stack.enter_context(context)
@@ -188,10 +189,7 @@ def numbers_kept(module: nn.Module) -> Iterator[None]:
     reason="an axis whose example has one element would be static; torch's ONNX exporter sets the same",
 )
 def _size_one_is_no_exception() -> AbstractContextManager[None]:
-    import torch.fx.experimental._config as config
-
-    found: AbstractContextManager[None] = config.patch(backed_size_oblivious=True)  # type: ignore[attr-defined]  # a ConfigModule
-    return found
+    return backed_size_oblivious()
 
 
 def size_one_stays_dynamic() -> AbstractContextManager[None]:

@@ -8,8 +8,8 @@ from typing import Any
 import sympy
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..errors import CaptureError
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses import FakeTensor
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ..compat import trees as pytree
+from ..compat.dispatch import DisablePythonDispatcher, DisableTorchFunction, disable_current_modes
+from ..compat.fake_tensors import FakeTensor
+from ..compat.operators import OpOverload
 from ..ir.expressions import storage
 from ..trace.compute_budget import ComputeBudget
 from ..trace.events import Ref, plain
@@ -181,7 +182,7 @@ class BlocksOfRun:
     def _is_unshareable(self, call: Call) -> bool:
         """Whether a call tests or reads values, calls a higher-order operator, or returns a copy or a tensor from outside."""
         rows = self._tracer.rows[call.begin : call.end]
-        if any(row.op is BRANCH or row.by_values or not isinstance(row.op, torch._ops.OpOverload) for row in rows):
+        if any(row.op is BRANCH or row.by_values or not isinstance(row.op, OpOverload) for row in rows):
             return True
         if any(place >= call.begin for place, _ in self._tracer.constness.answers):
             return True
@@ -237,7 +238,7 @@ class BlocksOfRun:
 @contextmanager
 def unseen() -> Iterator[None]:
     """Do not record calls of torch."""
-    with torch._C.DisableTorchFunction(), torch._C._DisablePythonDispatcher(), _disable_current_modes():
+    with DisableTorchFunction(), DisablePythonDispatcher(), disable_current_modes():
         yield
 
 

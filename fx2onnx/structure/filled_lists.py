@@ -8,8 +8,9 @@ from types import FrameType
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.dispatch import DisableTorchFunction
 from ..trace.events import Ref
 from ..trace.python_scalars import tensors_held
 from ..trace.source_location import python_frames
@@ -52,7 +53,7 @@ class Filled:
         """The tensors in variables."""
         found: dict[str, Ref] = {}
         variables = [(f"{depth}.{name}", tensor) for depth, frame in self._frames() for name, tensor in tensors_held(frame.f_locals)]
-        with torch._C.DisableTorchFunction():  # calls on tensors in here are not those of the model
+        with DisableTorchFunction():  # calls on tensors in here are not those of the model
             for name, tensor in variables:
                 ref = self._tracer.known_ref(tensor)
                 if ref is not None and (key := self.key_of(ref)) is not None:
@@ -66,7 +67,7 @@ class Filled:
 
     def grown(self, loop: Loop) -> Iterator[list[Ref]]:
         """The values added to lists to which each iteration adds one value."""
-        with torch._C.DisableTorchFunction():  # as above
+        with DisableTorchFunction():  # as above
             for name, held in self.lists():
                 added = held[loop.lengths_of_lists.get(name, 0) :]
                 if LEN(added) == loop.turn + 1 and all(isinstance(one, torch.Tensor) for one in added):

@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..ir.captured_program import SymbolicMeta
 from ..trace.events import alike
 from .stacked_outputs import Node

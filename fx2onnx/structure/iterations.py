@@ -9,9 +9,9 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import torch
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.shape_env import ShapeEnv
 from ..trace.events import Ref
 from ..trace.path_decisions import BRANCH
 from ..trace.refusal import TraceUnsupported

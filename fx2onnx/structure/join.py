@@ -12,8 +12,8 @@ from typing import Any
 import sympy
 import torch
 from torch.export.graph_signature import ExportGraphSignature, InputSpec, OutputKind, OutputSpec
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..errors import first_sentence
 from ..ir.captured_program import RunProgram, SymbolicMeta, argument_of, is_constant, is_input, is_state
 from ..ir.expressions import Size

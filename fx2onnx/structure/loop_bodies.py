@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..ir.captured_program import SymbolicMeta
 from ..trace.path_decisions import BRANCH
 from .iteration_shapes import Shape

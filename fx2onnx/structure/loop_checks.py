@@ -7,9 +7,9 @@ from itertools import product
 from typing import Any
 
 import sympy
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy.functions import FloorDiv, Max
 
+from ..compat.shape_env import ShapeEnv
+from ..compat.symbols import FloorDiv, Max
 from ..guards.decisions import MOST, Range, is_implied
 from ..guards.guard_origin import source_line
 from ..guards.witnesses import SAMPLE_SIZES

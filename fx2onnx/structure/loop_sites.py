@@ -14,9 +14,9 @@ from typing import Any
 import sympy
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils._sympy.functions import CeilToInt, FloorDiv
 
-from ..compat import sizes_known_to
+from ..compat.shape_env import sizes_known_to
+from ..compat.symbols import CeilToInt, FloorDiv
 from ..guards.decisions import MOST, is_implied
 from ..ir.expressions import expression
 from ..patches.registry import apply_patches, register_context, register_patch

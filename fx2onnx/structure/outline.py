@@ -12,8 +12,8 @@ from typing import Any
 import onnx_ir as ir
 import sympy
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..errors import Untranslated
 from ..ir.complex_pairs import ComplexPair
 from ..ir.dtypes import INT64, onnx_dtype

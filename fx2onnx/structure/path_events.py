@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import sympy
 import torch
 from torch.export.graph_signature import InputKind
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.operators import OpOverload
 from ..guards.decisions import is_implied
 from ..guards.dynamic_shapes import OpenGuard
 from ..ir.captured_program import SymbolicMeta
@@ -144,7 +145,7 @@ def _orient_test(test: sympy.Basic, side: bool) -> sympy.Basic:
 
 def _returned_argument(node: Node) -> Node | None:
     """The argument that a call modifies in place and returns; None for other calls."""
-    returns = node.target._schema.returns if isinstance(node.target, torch._ops.OpOverload) else ()
+    returns = node.target._schema.returns if isinstance(node.target, OpOverload) else ()
     if len(returns) != 1 or returns[0].alias_info is None or not returns[0].alias_info.is_write:
         return None
     written = written_arguments(node)

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export.graph_signature import ExportGraphSignature, InputKind, InputSpec, TensorArgument
-from torch.fx._lazy_graph_module import _LazyGraphModule
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.exporting import LazyGraphModule
 from ..ir.captured_program import CallSpec, SymbolicMeta
 from ..ir.expressions import storage
 from ..trace.events import Arguments, OpEvent, Ref, TensorMeta, Trace, state_of, unflatten_arguments
@@ -68,7 +68,7 @@ class Written:
         assert self._trace.spec is not None
         traced = replace(
             program,
-            graph_module=_LazyGraphModule(nn.Module(), self._graph),
+            graph_module=LazyGraphModule(nn.Module(), self._graph),
             graph_signature=ExportGraphSignature(self._specs, program.graph_signature.output_specs),
             constants={**program.constants, **{f"lifted_tensor_{n}": value for n, value in enumerate(self._trace.constants)}},
             call_spec=CallSpec(program.call_spec.in_spec, self._trace.spec),

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..ir.expressions import storage
 from ..lower.module_calls import Scope
 from ..trace.compute_budget import ComputeBudget

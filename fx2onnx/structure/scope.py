@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..ir.captured_program import SymbolicMeta
 from ..lower.aliasing import written_arguments
 from ..trace.refusal import TraceUnsupported

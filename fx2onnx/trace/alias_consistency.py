@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ..compat.operators import OpOverload
 from .events import OpEvent, Ref, TensorMeta, Trace, unflatten_arguments
 from .path_decisions import BRANCH
 from .refusal import ConstantDependsOnSize, NoFallback, TraceUnsupported
@@ -70,7 +71,7 @@ def _find_written(row: OpEvent) -> Iterator[Ref]:
 
 
 def _may_write(row: OpEvent) -> bool:
-    return isinstance(row.op, torch._ops.OpOverload) and row.op._schema.is_mutable
+    return isinstance(row.op, OpOverload) and row.op._schema.is_mutable
 
 
 def check_no_number(row: OpEvent, result: Any) -> None:

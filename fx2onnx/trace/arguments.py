@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 from torch.export import Dim
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..guards.dims import is_hint
 from .refusal import TraceUnsupported
 

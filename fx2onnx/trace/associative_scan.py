@@ -8,12 +8,11 @@ from inspect import getclosurevars
 from typing import Any
 
 import torch
-from torch._higher_order_ops.associative_scan import generic_associative_scan, wrap_combine_fn_flat
-from torch._ops import mode_stack_state_for_pre_dispatch
-from torch._subclasses import FakeTensor
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ..compat import trees as pytree
+from ..compat.dispatch import DisableTorchFunction, disable_current_modes, mode_stack_state_for_pre_dispatch
+from ..compat.fake_tensors import FakeTensor
+from ..compat.operators import generic_associative_scan, wrap_combine_fn_flat
 from ..patches.operator_dispatch import PLACE
 from ..patches.registry import register_patch
 
@@ -60,7 +59,7 @@ def _check_associative(operator: Function, combine: Function, leaves: Tensors) -
     tracer: Any = mode_stack_state_for_pre_dispatch().get(PLACE)
     if any(isinstance(leaf, FakeTensor) for leaf in leaves):
         raise tracer.refusal("the function of associative_scan cannot be checked without tensor values,")
-    with torch.no_grad(), torch._C.DisableTorchFunction(), _disable_current_modes():
+    with torch.no_grad(), DisableTorchFunction(), disable_current_modes():
         halved = generic_associative_scan(operator, list(leaves))
         state = [leaf[0] for leaf in leaves]
         for number in range(1, len(leaves[0])):

@@ -11,8 +11,8 @@ from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 import torch
-from torch._subclasses import FakeTensor, FakeTensorMode
 
+from ..compat.fake_tensors import FakeTensor, FakeTensorMode
 from .events import Spec, unflatten_arguments
 from .refusal import NeedsRealValues
 

@@ -7,8 +7,9 @@ from typing import Any, Protocol
 
 import sympy
 import torch
-from torch._subclasses import FakeTensor
 
+from ..compat.fake_tensors import FakeTensor
+from ..compat.operators import OpOverload
 from ..ir.expressions import expression, storage
 from . import effects
 from .events import Ref
@@ -53,7 +54,7 @@ class ConstantAnalysis:
         written = self._written.get(storage(tensor), False)
         return None if written is None else written or self._of_sizes.get(ref, False)
 
-    def came_of(self, func: torch._ops.OpOverload, leaves: Sequence[Any], origins: Origins) -> bool | None:
+    def came_of(self, func: OpOverload, leaves: Sequence[Any], origins: Origins) -> bool | None:
         """Return whether the result of this call depends on sizes; None if it is not constant."""
         if effects.is_random(func):
             return None

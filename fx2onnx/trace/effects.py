@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.operators import OpOverload
 from ..lower.aliasing import HIDDEN_WRITES
 from .events import plain
 
@@ -33,7 +34,7 @@ RESIZING = (
 
 
 @cache
-def is_harmless(func: torch._ops.OpOverload) -> bool:
+def is_harmless(func: OpOverload) -> bool:
     """Return whether an operator reads no values into Python, has no data-dependent sizes, and mutates nothing."""
     tags = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
     if func in COUNTING or func in UNCHECKED:
@@ -42,13 +43,13 @@ def is_harmless(func: torch._ops.OpOverload) -> bool:
 
 
 @cache
-def is_inplace_view(func: torch._ops.OpOverload) -> bool:
+def is_inplace_view(func: OpOverload) -> bool:
     """Return whether a call changes the shape or strides of a tensor in place, but not its values."""
     return torch.Tag.inplace_view in func.tags and func is not aten.detach_.default
 
 
 @cache
-def view_instead_of(func: torch._ops.OpOverload) -> torch._ops.OpOverload | None:
+def view_instead_of(func: OpOverload) -> OpOverload | None:
     """Return the out-of-place view for an in-place one, such as `t` for `t_`; None for other operators."""
     if not is_inplace_view(func):
         return None
@@ -58,7 +59,7 @@ def view_instead_of(func: torch._ops.OpOverload) -> torch._ops.OpOverload | None
 
 
 @cache
-def is_random(func: torch._ops.OpOverload) -> bool:
+def is_random(func: OpOverload) -> bool:
     """Return whether an operator draws random numbers."""
     return torch.Tag.nondeterministic_seeded in func.tags
 
@@ -68,29 +69,29 @@ def replace_lift_fresh(func: Any) -> Any:
     return aten.lift_fresh_copy.default if func is aten.lift_fresh.default else func
 
 
-def is_identity(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+def is_identity(func: OpOverload, args: tuple[Any, ...]) -> bool:
     """Return whether a call returns its argument, as a dropout does in evaluation mode, where torch's tracing makes a copy."""
     return func in DROPOUTS and len(args) == 3 and (not args[2] or args[1] == 0)
 
 
-def has_dynamic_output_shape(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+def has_dynamic_output_shape(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     """Return whether the output size of this call depends on values."""
     if torch.Tag.dynamic_output_shape in func.tags:
         return not _is_plain_index(func, args) and not _has_classes(func, args)
     return func in COUNTING and kwargs.get("output_size") is None
 
 
-def _is_plain_index(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+def _is_plain_index(func: OpOverload, args: tuple[Any, ...]) -> bool:
     """Whether a call indexes by positions, not by masks, whose results have one element per true element."""
     return func in INDEXING and not any(index is not None and index.dtype in (torch.bool, torch.uint8) for index in args[1])
 
 
-def _has_classes(func: torch._ops.OpOverload, args: tuple[Any, ...]) -> bool:
+def _has_classes(func: OpOverload, args: tuple[Any, ...]) -> bool:
     """Whether a call of `one_hot` receives the number of classes instead of computing it."""
     return func is aten.one_hot.default and len(args) > 1 and plain(args[1]) > 0
 
 
-def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
+def written(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Iterator[torch.Tensor]:
     """Yield the tensors that a call writes into."""
     if func in HIDDEN_WRITES and args[TRAINING]:
         yield from (args[i] for i in HIDDEN_WRITES[func] if args[i] is not None)
@@ -102,6 +103,6 @@ def written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[
             yield from (leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, torch.Tensor))
 
 
-def sizes_written(func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[torch.Size, ...]:
+def sizes_written(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[torch.Size, ...]:
     """Return the sizes of the tensors that a call writes into, because torch resizes an `out` argument."""
     return () if is_harmless(func) or is_inplace_view(func) else tuple(tensor.shape for tensor in written(func, args, kwargs))

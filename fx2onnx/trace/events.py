@@ -8,8 +8,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.operators import OpOverload
 from ..ir.expressions import storage
 from ..lower.module_calls import Scope
 from ..match import Event, Value, common_prefix, same_constant
@@ -40,7 +41,7 @@ class TensorMeta(NamedTuple):
 class OpEvent:
     """One call of an operator: the leaves of its arguments, with tensors as `Ref`, and its results."""
 
-    op: torch._ops.OpOverload
+    op: OpOverload
     leaves: list[Any]
     spec: Spec
     made: list[TensorMeta | Any]

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import sympy
 import torch
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ..compat.dispatch import disable_current_modes
 from ..guards.decisions import MOST, Range
 from .events import OpEvent, TensorMeta, Trace
 from .path_decisions import BRANCH
@@ -120,7 +120,7 @@ class Pretended:
 
 def _resize_axis(tensor: torch.Tensor, axis: int, length: int) -> torch.Tensor:
     """Return a tensor with this length along an axis: its entries are repeated or cut, or zeros if it has none."""
-    with _disable_current_modes():
+    with disable_current_modes():
         if not tensor.shape[axis]:
             return tensor.new_zeros([length if at == axis else size for at, size in enumerate(tensor.shape)])
         return tensor.index_select(axis, torch.arange(length) % tensor.shape[axis])

@@ -8,8 +8,8 @@ from contextvars import ContextVar
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ..compat.dispatch import DisableTorchFunction, disable_current_modes
 from .hidden_state import Arguments, answers_alike
 from .refusal import TraceUnsupported
 from .tracer import Tracer
@@ -44,7 +44,7 @@ def check_buffers(model: nn.Module, before: Mapping[str, torch.Tensor], tracer: 
         if name not in before or before[name] is tensor:
             continue
         longer = ALLOW_GROWN_BUFFERS.get()
-        with torch._C.DisableTorchFunction(), _disable_current_modes():  # these reads are not tests of the model
+        with DisableTorchFunction(), disable_current_modes():  # these reads are not tests of the model
             is_longer = tracer.constness.depends_on_sizes(tensor, tracer.ref(tensor)) is not None and _begins_with(tensor, before[name])
             if longer is None or not is_longer:
                 raise TraceUnsupported(f"the model replaces its buffer {name}")

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..copies import copied_whole, copy_sharing_parameters
 from ..errors import MutationError, first_sentence, line_at
 from .module_equality import SIMPLE, attributes

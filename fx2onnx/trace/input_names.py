@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from torch import nn
-from torch._export.utils import _bind_signature_to_inputs
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.exporting import bind_signature_to_inputs
 from ..errors import CaptureError
 
 
@@ -26,7 +26,7 @@ def names_of_inputs(model: nn.Module, arguments: tuple[tuple[Any, ...], dict[str
     """
     args, kwargs = arguments
     try:
-        combined: Mapping[str, Any] = _bind_signature_to_inputs(model, args, kwargs)
+        combined: Mapping[str, Any] = bind_signature_to_inputs(model, args, kwargs)
     except TypeError as error:
         raise CaptureError(f"forward does not accept the arguments: {error}") from error
     for path, _ in pytree.tree_flatten_with_path(combined)[0]:

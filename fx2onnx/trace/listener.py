@@ -7,9 +7,10 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import torch
-from torch._subclasses import FakeTensor
-from torch.utils._python_dispatch import _disable_current_modes
 
+from ..compat.dispatch import DisableTorchFunction, disable_current_modes
+from ..compat.fake_tensors import FakeTensor
+from ..compat.operators import OpOverload
 from .effects import RAGGED
 from .events import OpEvent, Ref
 from .path_decisions import Pretended
@@ -58,7 +59,7 @@ def check_follows_values(tracer: Notes, why: str) -> None:
         raise tracer.refusal(why)
 
 
-def check_size_decided(tracer: Notes, func: torch._ops.OpOverload, leaves: Sequence[Any]) -> None:
+def check_size_decided(tracer: Notes, func: OpOverload, leaves: Sequence[Any]) -> None:
     """Refuse a result with a data-dependent size, if the size is unknown or cannot have a symbol.
 
     Raises:
@@ -75,6 +76,6 @@ def check_size_decided(tracer: Notes, func: torch._ops.OpOverload, leaves: Seque
 
 def number_in(tensor: torch.Tensor, rows: Sequence[OpEvent], pretended: Pretended | None) -> int:
     """Return the integer in a tensor, or the pretended one."""
-    with torch._C.DisableTorchFunction(), _disable_current_modes():
+    with DisableTorchFunction(), disable_current_modes():
         value = int(tensor)
         return value if pretended is None else int(pretended(rows, ITEM, value))

@@ -12,9 +12,11 @@ from typing import Any, NoReturn
 import torch
 from torch import nn
 from torch.nn.utils import rnn
-from torch.utils import _pytree as pytree
 
-from ..compat import children_of
+from ..compat import trees as pytree
+from ..compat.dispatch import is_any_autocast_enabled
+from ..compat.exporting import check_condition
+from ..compat.trees import children_of
 from ..ir.expressions import expression
 from ..ir.recurrences import recurrences
 from ..patches.registry import apply_patches, register_patch
@@ -179,8 +181,8 @@ def _longest(sequence: PackedSequenceProxy) -> Any:
     if sequence.longest is not None:
         return sequence.longest
     longest = sequence.lengths.max().item()
-    torch._check(longest >= 1)
-    torch._check(longest <= sequence.steps.shape[0])
+    check_condition(longest >= 1)
+    check_condition(longest <= sequence.steps.shape[0])
     return longest
 
 
@@ -207,7 +209,7 @@ def _run(layer: nn.RNNBase, sequence: PackedSequenceProxy, hx: Any) -> tuple[Pac
     """Return the results of a recurrent layer for a packed sequence: another one, and the final states."""
     layer._update_flat_weights()
     x, has_cells = sequence.steps, layer.mode == "LSTM"
-    if torch._C._is_any_autocast_enabled():
+    if is_any_autocast_enabled():
         raise TraceUnsupported(
             f"a recurrent layer runs under autocast on a PackedSequence, which is not supported, at {line_of(sys._getframe(2))}"
         )

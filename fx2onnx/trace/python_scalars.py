@@ -7,7 +7,8 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from ..compat import trees as pytree
 
 PLAIN_NUMBERS = (int, float, bool, str, type(None))
 

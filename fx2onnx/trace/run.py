@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import torch
 from torch import nn
-from torch._dispatch.python import enable_python_dispatcher
-from torch._export.utils import _compiling_state_context
-from torch._subclasses.fake_tensor import FakeTensor
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.dispatch import enable_python_dispatcher
+from ..compat.exporting import compiling_state_context
+from ..compat.fake_tensors import FakeTensor
 from ..guards.error_text import describe_unregistered_class
 from ..ir.expressions import expression
 from ..patches.registry import apply_patches
@@ -65,7 +65,7 @@ def trace(
             for context in (
                 torch.set_grad_enabled(torch.is_grad_enabled()),  # restores the mode if the model changes it
                 torch.random.fork_rng(devices=()),
-                _compiling_state_context(),
+                compiling_state_context(),
                 enable_python_dispatcher(),
                 tracer,
                 apply_patches("operator_dispatch", mode=tracer),

@@ -10,11 +10,10 @@ from typing import Any
 
 import sympy
 import torch
-from torch._dynamo.source import ConstantSource
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
-from torch.utils import _pytree as pytree
-from torch.utils._sympy.functions import FloorDiv, IntTrueDiv, Mod, PythonMod
 
+from ..compat import trees as pytree
+from ..compat.shape_env import ConstantSource, DimDynamic, ShapeEnv
+from ..compat.symbols import FloorDiv, IntTrueDiv, Mod, PythonMod
 from ..guards.decisions import MOST, is_implied
 from ..guards.dims import DynamicDim, format_with_names
 from ..guards.witnesses import FAR_SIZE, SAMPLE_SIZES, fails, is_false, sizes_near

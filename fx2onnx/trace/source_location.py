@@ -10,11 +10,9 @@ from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 import sympy
-from torch.fx.experimental.symbolic_shapes import ShapeEnv, uninteresting_files
-from torch.utils._sympy.numbers import int_oo
-from torch.utils._sympy.value_ranges import ValueRanges
 
-from ..compat import sizes_known_to
+from ..compat.shape_env import ShapeEnv, sizes_known_to, uninteresting_files
+from ..compat.symbols import ValueRanges, int_oo
 from ..errors import CAPTURE, PACKAGE, TORCH, shown_path
 from ..guards.error_text import NUMPY
 

@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from torch.fx.experimental.symbolic_shapes import free_unbacked_symbols
-
+from ..compat.shape_env import free_unbacked_symbols
 from ..patches.registry import register_patch
 from .refusal import NoFallback
 from .source_location import line_of, outside

@@ -12,9 +12,9 @@ from typing import Any
 
 import sympy
 import torch
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils._sympy.functions import FloatTrueDiv, OpaqueUnaryFn_exp, OpaqueUnaryFn_log, ToFloat
 
+from ..compat.shape_env import ShapeEnv
+from ..compat.symbols import FloatTrueDiv, OpaqueUnaryFn_exp, OpaqueUnaryFn_log, ToFloat
 from ..ir.expressions import expression
 from ..patches.registry import apply_patches, register_context, register_patch
 from . import symbolic_sizes  # noqa: F401 - it is entered

@@ -13,8 +13,8 @@ from typing import Any, NoReturn, Protocol
 
 import torch
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..patches.registry import register_context
 from .plan import Plan
 from .refusal import restart

@@ -11,11 +11,12 @@ from typing import Any
 import sympy
 import torch
 import torch.nn.functional as F
-from torch._C import DispatchKey
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from torch.overrides import TorchFunctionMode
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.dispatch import DispatchKey
+from ..compat.operators import OpOverload, native_nn
+from ..compat.shape_env import ShapeEnv
 from ..errors import first_sentence
 from ..guards.decisions import MOST, is_implied
 from ..guards.error_text import INSTEAD_OF_NUMPY
@@ -39,7 +40,7 @@ INT_ONLY_OPS = {  # their schemas accept integers only, so torch would use the c
     torch.triu_indices: (aten.triu_indices.default,),
     torch.tril_indices: (aten.tril_indices.default,),
     torch.istft: (aten.istft.default,),
-    torch._C._nn.one_hot: (aten.one_hot.default,),
+    native_nn.one_hot: (aten.one_hot.default,),
     torch.hann_window: (aten.hann_window.default, aten.hann_window.periodic),
     torch.hamming_window: (aten.hamming_window.default, aten.hamming_window.periodic, aten.hamming_window.periodic_alpha),
     torch.blackman_window: (aten.blackman_window.default, aten.blackman_window.periodic),
@@ -48,13 +49,13 @@ INT_ONLY_OPS = {  # their schemas accept integers only, so torch would use the c
     torch.max_pool2d: (aten.max_pool2d.default,),
     torch.max_pool3d: (aten.max_pool3d.default,),
     torch.avg_pool1d: (aten.avg_pool1d.default,),
-    torch._C._nn.avg_pool2d: (aten.avg_pool2d.default,),
-    torch._C._nn.avg_pool3d: (aten.avg_pool3d.default,),
+    native_nn.avg_pool2d: (aten.avg_pool2d.default,),
+    native_nn.avg_pool3d: (aten.avg_pool3d.default,),
     torch.adaptive_avg_pool1d: (aten.adaptive_avg_pool1d.default,),
     torch.adaptive_max_pool1d: (aten.adaptive_max_pool1d.default,),
-    torch._C._nn.adaptive_max_pool2d: (aten.adaptive_max_pool2d.default,),
-    torch._C._nn.adaptive_max_pool3d: (aten.adaptive_max_pool3d.default,),
-    **{getattr(torch._C._nn, name): (getattr(aten, name).vec,) for name in RESIZING},
+    native_nn.adaptive_max_pool2d: (aten.adaptive_max_pool2d.default,),
+    native_nn.adaptive_max_pool3d: (aten.adaptive_max_pool3d.default,),
+    **{getattr(native_nn, name): (getattr(aten, name).vec,) for name in RESIZING},
 }
 SET_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 SYMBOLS = (torch.SymInt, torch.SymFloat)
@@ -127,7 +128,7 @@ class SymbolicSizeMode(TorchFunctionMode):
         finally:
             self._tracer.made_of = None
 
-    def _call_with_expressions(self, overloads: Sequence[torch._ops.OpOverload], *args: Any, **kwargs: Any) -> Any:
+    def _call_with_expressions(self, overloads: Sequence[OpOverload], *args: Any, **kwargs: Any) -> Any:
         """Record the call with symbolic sizes, make it with their numbers, and pass the arguments as torch's dispatcher does."""
         op = next((op for op in overloads if _accepts(op, args, kwargs)), overloads[-1])
         declared = [argument for argument in op._schema.arguments if not argument.kwarg_only]
@@ -214,7 +215,7 @@ def _repeat_for_axes(value: Any, axes: int | None) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _accepts(op: torch._ops.OpOverload, args: Any, kwargs: Any) -> bool:
+def _accepts(op: OpOverload, args: Any, kwargs: Any) -> bool:
     """Whether an overload accepts these arguments without further required ones."""
     names = [argument.name for argument in op._schema.arguments if not argument.kwarg_only]
     return len(args) <= len(names) and set(kwargs) <= {argument.name for argument in op._schema.arguments} - set(names[: len(args)])

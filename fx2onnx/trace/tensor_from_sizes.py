@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..ir.expressions import python_number
 from .events import equal
 from .refusal import ListLengthFollowsSize

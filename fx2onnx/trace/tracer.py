@@ -11,12 +11,18 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses import FakeTensor, UnsupportedFakeTensorException
-from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
+from ..compat import trees as pytree
+from ..compat.dispatch import (
+    DisablePythonDispatcher,
+    DisableTorchFunction,
+    DispatchKey,
+    ProxyTorchDispatchMode,
+    TorchDispatchMode,
+    disable_current_modes,
+)
+from ..compat.fake_tensors import FakeTensor, UnsupportedFakeTensorException, unset_fake_temporarily
+from ..compat.operators import OpOverload
 from ..errors import first_sentence
 from ..ir.expressions import expression, storage
 from . import effects
@@ -49,7 +55,7 @@ class Tracer(ProxyTorchDispatchMode):
     def __init__(
         self, state: Mapping[str, torch.Tensor], script: PathDecisions, follower: TraceListener | None = None, scopes: Scopes | None = None
     ) -> None:
-        TorchDispatchMode.__init__(self, torch._C.DispatchKey.PreDispatch)
+        TorchDispatchMode.__init__(self, DispatchKey.PreDispatch)
         self._mode_key = None  # type: ignore[assignment]  # another mode does not replace this one
         self.pre_dispatch = True
         self.rows: list[OpEvent] = []
@@ -126,7 +132,7 @@ class Tracer(ProxyTorchDispatchMode):
         """The number of an equal constant, because each iteration of a loop creates one."""
         if self.made_of is not None:
             raise self.refusal("a tensor is created from sizes in a model with loops over a dynamic dimension,")
-        with _disable_current_modes():
+        with disable_current_modes():
             same = (number for number, other in enumerate(self.constants) if other.dtype == tensor.dtype and torch.equal(other, tensor))
             return next(same, len(self.constants))
 
@@ -167,7 +173,7 @@ class Tracer(ProxyTorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Record the call, and make it."""
-        with torch._C.DisableTorchFunction():  # calls on tensors in here are not those of the model
+        with DisableTorchFunction():  # calls on tensors in here are not those of the model
             return self._record(effects.replace_lift_fresh(func), args, kwargs or {})
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -207,10 +213,10 @@ class Tracer(ProxyTorchDispatchMode):
         self._add(row)
         return out
 
-    def _call(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
+    def _call(self, func: OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Make the call. Its error is inconclusive if the actual values would not have led to this branch."""
         try:
-            with torch._C._DisablePythonDispatcher():  # as in eager, and faster
+            with DisablePythonDispatcher():  # as in eager, and faster
                 if effects.is_identity(func, args):
                     return args[0]
                 return func(*args, **kwargs) if self.work is None else self._call_within_budget(self.work, func, args, kwargs)
@@ -221,7 +227,7 @@ class Tracer(ProxyTorchDispatchMode):
             where = f"in a branch that these values do not take, after the condition at {self._script.lines[-1]},"
             raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error
 
-    def _call_within_budget(self, work: ComputeBudget, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
+    def _call_within_budget(self, work: ComputeBudget, func: OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Make the call if the budget allows; otherwise make it without values or end the run."""
         if work.has_values:
             if products := flops_of(func, args):
@@ -366,7 +372,7 @@ class Tracer(ProxyTorchDispatchMode):
         memory, _, shape, stride, dtype = layout
         return TensorMeta(shape, dtype, memory, stride)
 
-    def _check_surroundings(self, func: torch._ops.OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
+    def _check_surroundings(self, func: OpOverload, args: tuple[Any, ...], kwargs: Any) -> None:
         if torch.is_autocast_enabled("cpu"):
             raise self.refusal("the model runs under autocast, which capture by running does not support,")
         if effects.is_random(func) and (reason := refuse_generator(args, kwargs, SEED)) is not None:
@@ -374,7 +380,7 @@ class Tracer(ProxyTorchDispatchMode):
 
     def _check(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> None:
         """Refuse, before it is made, a call that reads values or writes into what existed before the run."""
-        if not isinstance(func, torch._ops.OpOverload):
+        if not isinstance(func, OpOverload):
             raise self.refusal(f"the higher-order operator {func} is called, which capture by running does not support,")
         self._check_surroundings(func, args, kwargs)
         if effects.is_harmless(func):

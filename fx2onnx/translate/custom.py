@@ -8,8 +8,7 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-import torch
-
+from ..compat.operators import HigherOrderOperator, OpOverload, OpOverloadPacket
 from ..errors import BrokenTranslation, Untranslated
 from ..ir.graph import Graph
 from ..ir.translation import Translation
@@ -32,9 +31,9 @@ def custom_table(table: Mapping[Any, Any], opset: int) -> dict[Any, Translation]
 
 
 def _operator(key: Any) -> Any:
-    if isinstance(key, (torch._ops.OpOverload, torch._ops.HigherOrderOperator, FunctionType, BuiltinFunctionType)):
+    if isinstance(key, (OpOverload, HigherOrderOperator, FunctionType, BuiltinFunctionType)):
         return key
-    if not isinstance(key, torch._ops.OpOverloadPacket):
+    if not isinstance(key, OpOverloadPacket):
         raise TypeError(f"custom_translation_table: {key!r} is not an operator of torch; pass one such as torch.ops.aten.add.Tensor")
     overloads = key.overloads()
     if len(overloads) != 1:
@@ -53,10 +52,10 @@ def _translation(key: Any, value: Any) -> Translation:
         raise TypeError(f"custom_translation_table: the value for {key} is {value!r}, which is not callable")
     if not is_own_kind(value):
         return translate_with_onnxscript(value, local=True)
-    return _called_as_declared(value, key) if isinstance(key, torch._ops.OpOverload) else value
+    return _called_as_declared(value, key) if isinstance(key, OpOverload) else value
 
 
-def _called_as_declared(function: Callable[..., Any], operator: torch._ops.OpOverload) -> Translation:
+def _called_as_declared(function: Callable[..., Any], operator: OpOverload) -> Translation:
     """Return a translation that adds the defaults of the operator's schema to a call of a function, because a captured call omits them.
 
     The translation raises:

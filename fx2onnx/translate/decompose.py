@@ -9,12 +9,12 @@ from functools import cache, partial
 from typing import Any
 
 import torch
-from torch._subclasses import FakeTensorMode
-from torch.fx.experimental.proxy_tensor import make_fx
-from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.utils import _pytree as pytree
 
-from ..compat import aten
+from ..compat import trees as pytree
+from ..compat.dispatch import make_fx
+from ..compat.fake_tensors import FakeTensorMode
+from ..compat.operators import OpOverload, aten, find_decompositions
+from ..compat.shape_env import ShapeEnv
 from ..errors import Untranslated, op_title
 from ..guards.decisions import MOST, is_implied
 from ..ir.expressions import sizes_of
@@ -53,7 +53,7 @@ def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], Translation
 
 def decompositions(target: Any) -> list[Callable[..., Any]]:
     """Return torch's decompositions of an operator: its composite kernel, the decomposition tables, or a prim's implementation."""
-    if not isinstance(target, torch._ops.OpOverload) or target in READ_MEMORY:
+    if not isinstance(target, OpOverload) or target in READ_MEMORY:
         return []
     ways = [target.decompose] if target._can_decompose() else []
     if target in _table():
@@ -65,9 +65,7 @@ def decompositions(target: Any) -> list[Callable[..., Any]]:
 
 @cache
 def _table() -> dict[Any, Callable[..., Any]]:
-    from torch._decomp import core_aten_decompositions, decomposition_table
-
-    return {**core_aten_decompositions(), **decomposition_table}
+    return find_decompositions()
 
 
 def _translate_decomposed(

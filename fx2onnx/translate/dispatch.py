@@ -10,8 +10,9 @@ from typing import Any
 
 import sympy
 import torch
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.operators import OpOverload
 from ..errors import BrokenTranslation, MissingPackage, Untranslated, UntranslatedInside
 from ..ir.complex_pairs import touches_complex
 from ..ir.dtypes import NoKernel
@@ -90,7 +91,7 @@ class Dispatch:
 
 def functional_variant(target: Any) -> Any:
     """Return the out-of-place overload of an in-place one: `aten.add.Tensor` for `aten.add_.Tensor`; None if it does not exist."""
-    if not isinstance(target, torch._ops.OpOverload) or not target._schema.is_mutable:
+    if not isinstance(target, OpOverload) or not target._schema.is_mutable:
         return None
     namespace, _, name = target._schema.name.partition("::")
     packet = getattr(getattr(torch.ops, namespace), name.removesuffix("_"), None) if name.endswith("_") else None

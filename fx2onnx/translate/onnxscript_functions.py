@@ -14,10 +14,16 @@ import onnxscript
 import sympy
 import torch
 from onnxscript.evaluator import default_as
-from torch.onnx._internal.exporter import _building, _core
-from torch.onnx._internal.exporter._tensors import SymbolicTensor
 
-from ..compat import signature_of_function
+from ..compat.onnxscript_signatures import (
+    OpRecorder,
+    SymbolicTensor,
+    allowed_types_are_sequence_types,
+    construct_named_inputs_and_attrs,
+    determine_input_dtype,
+    resolve_parameter_dtypes,
+    signature_of_function,
+)
 from ..errors import Untranslated
 from ..ir.dtypes import onnx_dtype
 from ..ir.graph import Graph, Tensor
@@ -40,7 +46,7 @@ class Traced(SymbolicTensor):
         self.sequence = sequence
 
 
-class Recorder(_building.OpRecorder):
+class Recorder(OpRecorder):
     """An onnxscript evaluator that appends calls to our graph instead of computing them."""
 
     def __init__(self, g: Graph) -> None:
@@ -48,7 +54,7 @@ class Recorder(_building.OpRecorder):
         self.g = g
 
     def _call_op(self, op_signature: Any, named_inputs: Any, named_attrs: Any, num_outputs: int) -> Sequence[Traced]:
-        binding = _building._resolve_parameter_dtypes(op_signature, named_inputs)
+        binding = resolve_parameter_dtypes(op_signature, named_inputs)
         operands: list[Any] = []
         for name, value in named_inputs.items():
             parameter = op_signature.params_map[name]
@@ -60,9 +66,9 @@ class Recorder(_building.OpRecorder):
         """Return the tensors of one argument: itself, a constant, a list of sizes, or, for a variadic argument, several."""
         if value is None or isinstance(value, Traced):
             return [value and value.ours]
-        if _building._allowed_types_are_sequence_types(parameter.type_constraint.allowed_types) and isinstance(value, (list, tuple)):
+        if allowed_types_are_sequence_types(parameter.type_constraint.allowed_types) and isinstance(value, (list, tuple)):
             return [self._emit("", "SequenceConstruct", [part.ours for part in value], {}, 1)[0].ours]
-        dtype = _building._determine_input_dtype(parameter, value, binding)
+        dtype = determine_input_dtype(parameter, value, binding)
         if parameter.variadic:
             return [part.ours if isinstance(part, Traced) else self.g.const(part, dtype) for part in value]
         if isinstance(value, (list, tuple)) and any(isinstance(part, Traced) for part in value):
@@ -87,8 +93,8 @@ class Recorder(_building.OpRecorder):
         """Return the result of `call` for an onnxscript function and its arguments, split into inputs and attributes by its signature."""
         domain, version = function.function_ir.domain, function.opset.version
         signature = signature_of_function(function, domain, version)
-        inputs, attributes = _building._construct_named_inputs_and_attrs(signature, args, kwargs)
-        binding = _building._resolve_parameter_dtypes(signature, inputs)
+        inputs, attributes = construct_named_inputs_and_attrs(signature, args, kwargs)
+        binding = resolve_parameter_dtypes(signature, inputs)
         operands = [operand for name, value in inputs.items() for operand in self._operands(signature.params_map[name], value, binding)]
         given = {name: value.value if isinstance(value, ir.Attr) else value for name, value in attributes.items()}
         return call(self.g, function, operands, given)
@@ -134,7 +140,9 @@ def _tracing(recorder: Recorder) -> Iterator[None]:
 
 
 @register_patch(
-    "onnxscript_functions", f"{_core.__name__}.current_tracer", reason="torch's own tracer of such calls makes the nodes itself"
+    "onnxscript_functions",
+    "torch.onnx._internal.exporter._core.current_tracer",
+    reason="torch's own tracer of such calls makes the nodes itself",
 )
 def _recorder_of_ours(tracer: Any, recorder: Recorder) -> Recorder:
     return recorder

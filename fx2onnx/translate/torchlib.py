@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import onnx_ir as ir
 import torch
 
+from ..compat.operators import OpOverload
 from ..errors import Untranslated
 from ..ir.dtypes import FLOATS, onnx_dtype
 from ..ir.graph import Graph, Tensor
@@ -21,7 +22,7 @@ from .logs import logged_from
 from .packages import needed_package
 
 if TYPE_CHECKING:
-    from torch.onnx._internal.exporter._registration import ONNXRegistry
+    from ..compat.onnxscript_signatures import ONNXRegistry
 
 NAMESPACES = ("aten", "prims", "quantized_decomposed", "torchvision", "onnx_symbolic")  # torchlib has no translations of other namespaces
 WRONG_IN_TORCHLIB = {
@@ -52,7 +53,8 @@ REFUSED = frozenset(name for names in WRONG_IN_TORCHLIB.values() for name in nam
 def _registry(opset: int) -> ONNXRegistry:
     with needed_package("onnxscript", "the fallback to torchlib"):
         import onnxscript  # noqa: F401 - so that a MissingPackage names it
-        from torch.onnx._internal.exporter._registration import ONNXRegistry
+
+        from ..compat.onnxscript_signatures import ONNXRegistry
     with logged_from(logging.ERROR, ONNXRegistry.__module__):  # it warns that torchvision is missing
         return ONNXRegistry.from_torchlib(opset)
 
@@ -68,7 +70,7 @@ def torchlib_source(opset: int) -> Source:
 
     def source(node: torch.fx.Node) -> Translation | None:
         target = functional_variant(node.target) or node.target
-        if not isinstance(target, torch._ops.OpOverload) or target.name() in REFUSED:
+        if not isinstance(target, OpOverload) or target.name() in REFUSED:
             return None
         if target.namespace == "onnx":
             return partial(_onnx_operator, target.name())

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import sympy
-import torch
 from torch import nn
 
 from ..errors import ToOnnxError, first_sentence
@@ -18,7 +17,7 @@ from ..trace.run import trace
 from ..trace.size_domain import MAX_TRACED_SIZE_WITH_VALUES, SizeAssignment, SizeDomain
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]
-OF_FAKE_TENSORS = torch._subclasses.fake_tensor.__name__
+OF_FAKE_TENSORS = "torch._subclasses.fake_tensor"
 
 
 def ends_kept(

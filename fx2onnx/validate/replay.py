@@ -12,8 +12,9 @@ import torch
 from torch import nn
 from torch.export.graph_signature import InputKind
 from torch.fx.node import map_aggregate
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.dispatch import DisableTorchFunction
 from ..ir.captured_program import RunProgram
 from ..ir.expressions import expression, python_number
 from ..ir.trip_count import turns
@@ -168,7 +169,7 @@ def agrees(program: RunProgram, model: nn.Module, arguments: Any, setting: SizeA
     with (
         _fix_seed(),
         restore_module_state(model),
-        torch._C.DisableTorchFunction(),
+        DisableTorchFunction(),
     ):  # the mode that canonicalises indexing is not part of the model
         try:
             wanted = _leaves(model(*arguments[0], **arguments[1]))
@@ -212,7 +213,7 @@ def _along(axes: SizeDomain, size: int) -> SizeAssignment:
 
 def _found(program: RunProgram, arguments: Any, setting: SizeAssignment) -> list[Any] | None:
     try:
-        with _fix_seed(), torch._C.DisableTorchFunction():
+        with _fix_seed(), DisableTorchFunction():
             return _leaves(Replay(program.graph_module, setting).run(*inputs_of(program, arguments)))
     except REFUSED:
         return None

@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses import FakeTensor
-from torch._subclasses.fake_tensor import unset_fake_temporarily
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
+from ..compat.fake_tensors import FakeTensor, unset_fake_temporarily
 from ..trace.compute_budget import Call, ComputeBudget
 from ..trace.events import alike, equal, unflatten_arguments
 from ..trace.run import trace

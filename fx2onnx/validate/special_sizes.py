@@ -9,8 +9,8 @@ from typing import Any
 import sympy
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from ..compat import trees as pytree
 from ..ir.captured_program import RunProgram
 from ..trace.compute_budget import BUDGET, ComputeBudget
 from ..trace.events import Arguments

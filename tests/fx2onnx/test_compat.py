@@ -9,11 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from fx2onnx import compat, to_onnx
-from fx2onnx.compat import Operators, check_torch
+from fx2onnx import to_onnx, versions
+from fx2onnx.compat.operators import Operators
 from fx2onnx.errors import UnsupportedTorch
 from fx2onnx.ops import own_translations, pair_translations
 from fx2onnx.translate.registry import table_of, translates
+from fx2onnx.versions import check_torch
 
 GONE = {"aten.cholesky.default": "2.14"}  # operators that have a translation, and the torch that removed them
 
@@ -32,7 +33,7 @@ def test_a_supported_torch_is_taken_silently(installed: str) -> None:
 
 
 def test_a_newer_torch_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compat, "_WARNED", set())
+    monkeypatch.setattr(versions, "_WARNED", set())
     with pytest.warns(UserWarning, match=r"tested with torch 2\.10 to 2\.\d+, but torch 3\.0\.0\.dev1 is installed"):
         check_torch("3.0.0.dev1")
     with warnings.catch_warnings():
@@ -41,7 +42,7 @@ def test_a_newer_torch_is_warned_of_once(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_an_export_checks_the_version_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(compat, "OLDEST", (99, 0))
+    monkeypatch.setattr(versions, "OLDEST", (99, 0))
     with pytest.raises(UnsupportedTorch):
         to_onnx(nn.Identity(), (torch.ones(2),))
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 import fx2onnx
 from fx2onnx import ToOnnxError, to_onnx
-from fx2onnx.compat import COMPILES_AND_CALLS
+from fx2onnx.compat.operators import COMPILES_AND_CALLS
 from fx2onnx.errors import UnsupportedTorch
 from fx2onnx.patches import registry
 from fx2onnx.patches.registry import Patch, apply_patches, find_object, list_patches, register_context, register_patch, table
