@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch.onnx._internal.exporter._core  # noqa: F401 - it is patched
 from torch.onnx._internal.exporter import _schemas as schemas
 from torch.onnx._internal.exporter._building import OpRecorder
 from torch.onnx._internal.exporter._building import _allowed_types_are_sequence_types as allowed_types_are_sequence_types
