@@ -11,11 +11,7 @@ from typing import Any
 import torch
 
 from .compat.operators import OpOverload
-
-INSTALLED = Path(torch.__file__).parents[1]
-PACKAGE = f"{Path(__file__).parent}/"
-CAPTURE = tuple(f"{PACKAGE}{name}/" for name in ("guards", "trace", "shapes", "validate", "structure", "paths", "strategies", "patches"))
-TORCH = f"{INSTALLED / 'torch'}/"  # not any folder of that name: a caller may have one
+from .libraries import INSTALLED, TORCH, is_in, package_parents, with_slashes
 
 
 class ToOnnxError(Exception):
@@ -97,9 +93,10 @@ def shown_path(path: str) -> str:
     """Return a path relative to its package or the current folder; "a cell of this notebook" for code of a notebook."""
     if "ipykernel_" in path or path.startswith("<ipython-input"):
         return "a cell of this notebook"
-    packages = [parent for parent in Path(path).parents if parent.name == "site-packages"]  # the environment may be another than torch's
-    folder = next((folder for folder in (INSTALLED, *packages, Path.cwd()) if Path(path).is_relative_to(folder)), None)
-    return str(Path(path).relative_to(folder)) if folder else path
+    packages = package_parents(path)  # the environment may be another than torch's
+    shown = Path(with_slashes(path))
+    folder = next((folder for folder in (INSTALLED, *packages, Path.cwd()) if shown.is_relative_to(folder)), None)
+    return shown.relative_to(folder).as_posix() if folder else path
 
 
 def line_at(frame: FrameType) -> str:
@@ -120,7 +117,7 @@ def first_sentence(error: BaseException) -> str:
 
 
 def _inside_torch(path: str) -> bool:
-    return path.startswith(("torch/", "<eval_with_key>")) or path.startswith(TORCH)
+    return is_in(path, "torch/", "<eval_with_key>", TORCH)
 
 
 def build_unsupported_error(failures: Iterable[tuple[torch.fx.Node, str]]) -> UnsupportedOps:

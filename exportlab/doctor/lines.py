@@ -14,7 +14,7 @@ from pathlib import Path
 import onnx_ir as ir
 import torch
 
-from ..exporters.to_onnx import shown_path, to_onnx
+from ..exporters.to_onnx import is_library_file, shown_path, to_onnx
 from ..isolation import Failure
 
 STACK = "pkg.torch.onnx.stack_trace"  # metadata key of ONNX nodes
@@ -33,6 +33,7 @@ EXPORTERS = (
     "executorch",
     "multiprocessing",
 )
+PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 AFTER = re.compile(r"is the constant \d+ after ")
 OTHER_SIZES = "of the other sizes tried"  # in a note of `to_onnx` about sizes, whose lines are not the cause
 COMPILED = "/torchinductor_"  # folder of the code that torch.compile generates
@@ -115,21 +116,26 @@ def _find_line_of_node(value: object) -> SourceLine | None:
 def _pick_line(named: Iterable[tuple[str, int]]) -> SourceLine | None:
     """Return the last line in a user's file, otherwise the last one in a library that is not part of an exporter."""
     found = [(_absolute(file), line) for file, line in named if not _is_exporter_file(_absolute(file))]
-    own = [pair for pair in found if "site-packages/" not in pair[0]]
+    own = [pair for pair in found if not is_library_file(pair[0])]
     return source_line(*(own or found)[-1]) if found else None
 
 
 def is_own(file: str) -> bool:
     """Return whether a file is the user's, and not part of an installed package or of Python."""
-    return "site-packages/" not in _absolute(file) and not _is_exporter_file(_absolute(file))
+    return not is_library_file(_absolute(file)) and not _is_exporter_file(_absolute(file))
 
 
 def _absolute(file: str) -> str:
     return str(Path(file).absolute())
 
 
+def _package_of(file: str) -> str:
+    """Return the top-level package of a file in site-packages or dist-packages, or an empty string."""
+    return next((Path(file).relative_to(parent).parts[0] for parent in Path(file).parents if parent.name in PACKAGE_FOLDERS), "")
+
+
 def _is_exporter_file(file: str) -> bool:
     if COMPILED in file or file.startswith(OURS):
         return True
-    package = file.rpartition("site-packages/")[2].split("/")[0] if "site-packages/" in file else ""
+    package = _package_of(file)
     return not Path(file).is_file() or package in EXPORTERS or (not package and file.startswith(STANDARD))

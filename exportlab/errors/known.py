@@ -35,7 +35,7 @@ STAGES = {
     "run": "the runtime runs the model",
 }
 ANY_NUMBERS = re.compile(r"(?:export inputs|unseen size|other values|called twice): output")  # many defects cause such messages
-QUOTED = re.compile(r'File "(?!(?:[^"\n]*/)?(?:site-packages|torch)/)[^"\n]+", line \d+[^\n]*\n[ \t]*([^\n]+)')
+QUOTED = re.compile(r'File "(?!(?:[^"\n]*/)?(?:site-packages|dist-packages|torch)/)[^"\n]+", line \d+[^\n]*\n[ \t]*([^\n]+)')
 FIRST_SENTENCE = re.compile(r"\.(?:\s+|$)")  # where the first sentence of a docstring ends
 WAYS = ("change the model", "change the call", "patch", "another exporter")
 Claim = tuple[Exported, nn.Module, Sequence[Inputs]]

@@ -8,6 +8,7 @@ from fx2onnx.caches import caches_known, containers_kept
 from fx2onnx.errors import op_title, shown_path, users_line
 from fx2onnx.guards.dims import moves
 from fx2onnx.ir.captured_program import RunProgram
+from fx2onnx.libraries import is_library_file
 from fx2onnx.locking import CAPTURE_LOCK
 from fx2onnx.lower.aliasing import returns_its_argument, writes
 from fx2onnx.mode import SAID, is_in_training, set_to_eval, switch_to_eval
@@ -30,6 +31,7 @@ __all__ = [
     "containers_kept",
     "initial_state",
     "is_in_training",
+    "is_library_file",
     "keywords_named",
     "moves",
     "names_of",

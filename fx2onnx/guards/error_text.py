@@ -7,10 +7,10 @@ import traceback
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-import numpy
 import torch
 
-from ..errors import PACKAGE, TORCH, first_sentence, shown_path
+from ..errors import first_sentence, shown_path
+from ..libraries import NUMPY, PACKAGE, TORCH, is_in, with_slashes
 
 KEY = "a dynamic size is used as a key of a dict, a set or an lru_cache there, and an exported model cannot look it up"
 INSTEAD_OF_KEY = (
@@ -21,7 +21,6 @@ NO_GRADIENT = "element 0 of tensors does not require grad"
 INSTEAD_OF_NO_GRADIENT = (
     "the inputs of an exported model do not require gradients. Start with x = x.detach().requires_grad_(), under torch.enable_grad()"
 )
-NUMPY = f"{Path(numpy.__file__).parent}/"
 NUMPY_MENTION = re.compile(r"\bnumpy\b|\bnp\.|\bufunc\b")
 INSTEAD_OF_NUMPY = (
     "A tensor or a size is passed to NumPy there, and an exported model cannot call NumPy. Use PyTorch functions, and math for sizes. "
@@ -69,7 +68,7 @@ def format_error_line(error: BaseException) -> str:
 def line_among(frames: Iterable[traceback.FrameSummary]) -> str:
     """Return `file.py:14 in forward` of the first frame outside torch, NumPy and this package, or an empty string."""
     for frame in frames:
-        if not frame.filename.startswith((TORCH, NUMPY, PACKAGE, "<")) and "/sympy/" not in frame.filename:
+        if not is_in(frame.filename, TORCH, NUMPY, PACKAGE, "<") and "sympy" not in Path(with_slashes(frame.filename)).parts:
             return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
     return ""
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from traceback import FrameSummary
 
 from ..compat.shape_env import SLoc
-from ..errors import INSTALLED, PACKAGE, TORCH, shown_path
+from ..errors import shown_path
+from ..libraries import INSTALLED, PACKAGE, TORCH, is_in, is_library_file, with_slashes
 from .specialization import SpecializedInOperator
 
 AROUND_TORCH = [f"{PACKAGE}patches/{name}.py" for name in ("one_hot", "vmap")]  # these forward torch's guards
@@ -27,7 +28,7 @@ def is_own(sloc: SLoc, libraries: bool = False) -> bool:
     line = source_line(sloc)
     if line is None or isinstance(sloc, SpecializedInOperator):
         return False
-    return libraries or "site-packages" not in _file(sloc) or line.startswith("a forward")
+    return libraries or not is_library_file(_file(sloc)) or line.startswith("a forward")
 
 
 def is_in_library(sloc: SLoc) -> bool:
@@ -41,9 +42,9 @@ def source_line(sloc: SLoc) -> str | None:
         return f"{Path(location['file']).name}:{location['line']} in {location['function']}"
     frame = _frame(sloc)
     text = str(sloc).strip("()")
-    if _file(sloc).endswith("torch/nn/modules/module.py"):  # it only calls forward, which contains the test
+    if with_slashes(_file(sloc)).endswith("torch/nn/modules/module.py"):  # it only calls forward, which contains the test
         return "a forward without a source file"
-    if _file(sloc).startswith(TORCH) or text.startswith(TORCH_FILES):
+    if is_in(_file(sloc), TORCH) or text.startswith(TORCH_FILES):
         return None
     return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}" if frame else text
 
@@ -53,7 +54,7 @@ def _file(sloc: SLoc) -> str:
         installed = INSTALLED / location["file"]
         return str(installed if installed.exists() else location["file"])
     frame = _frame(sloc)
-    if frame and frame.filename in AROUND_TORCH:
+    if frame and with_slashes(frame.filename) in AROUND_TORCH:
         return str(INSTALLED / "torch/overrides.py")
     return frame.filename if frame else str(sloc)
 
@@ -66,4 +67,4 @@ def _frame(sloc: SLoc) -> FrameSummary | None:
 def _dynamo_location(sloc: SLoc) -> re.Match[str] | None:
     """Return the line of the model that Dynamo was tracing in a strict capture, with a relative path."""
     frame = _frame(sloc)
-    return USER_LOCATION.search(sloc.maybe_user_loc or "") if frame and frame.filename.startswith(f"{TORCH}_dynamo/") else None
+    return USER_LOCATION.search(sloc.maybe_user_loc or "") if frame and is_in(frame.filename, f"{TORCH}_dynamo/") else None

@@ -9,7 +9,7 @@ from traceback import FrameSummary
 from typing import Any
 
 from ..compat.shape_env import SLoc, SymNode, uninteresting_files
-from ..errors import CAPTURE, PACKAGE, TORCH
+from ..libraries import CAPTURE, PACKAGE, TORCH, is_in, with_slashes
 from ..patches.registry import register_patch
 
 ONLY_CHECKS = "ATen/native/MaxPooling.h"  # it only checks that a window fits; the computation uses the dynamic size
@@ -55,12 +55,12 @@ def _place(frame: Any, file: str) -> Callable[[str | None], SLoc]:
     """Return a constructor of the location in the model, or in torch if only torch's code runs or merely checks."""
     while frame.f_code.co_filename in uninteresting_files():
         frame = frame.f_back
-    if file.endswith(ONLY_CHECKS):
+    if with_slashes(file).endswith(ONLY_CHECKS):
         return partial(SLoc, FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
     found = frame
-    while found is not None and found.f_code.co_filename.startswith((TORCH, *CAPTURE, "<")):
+    while found is not None and is_in(found.f_code.co_filename, TORCH, *CAPTURE, "<"):
         found = found.f_back
-    if found is None or found.f_code.co_filename.startswith(PACKAGE):
+    if found is None or is_in(found.f_code.co_filename, PACKAGE):
         found = frame
-    kind = SpecializedInOperator if frame.f_code.co_filename.startswith(COMPUTING) else SpecializationGuard
+    kind = SpecializedInOperator if is_in(frame.f_code.co_filename, *COMPUTING) else SpecializationGuard
     return partial(kind, FrameSummary(found.f_code.co_filename, found.f_lineno, found.f_code.co_name))

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import sympy
 from torch import nn
 
-from ..errors import TORCH
 from ..guards.guard_origin import is_in_library
 from ..guards.witnesses import fails, sizes_near
+from ..libraries import TORCH, is_in, is_library_file
 from ..trace.size_domain import SizeAssignment, SizeDomain
 
 SMALL = range(1, 9)
@@ -32,7 +32,7 @@ def asked_by_libraries(axes: SizeDomain) -> Iterator[SizeAssignment]:
 def is_of_library(model: nn.Module) -> bool:
     """Return whether a submodule's class is from an installed library other than torch."""
     files = {getattr(sys.modules.get(kind.__module__), "__file__", None) or "" for kind in {type(part) for part in model.modules()}}
-    return any("/site-packages/" in file and not file.startswith(TORCH) for file in files)
+    return any(is_library_file(file) and not is_in(file, TORCH) for file in files)
 
 
 def _other_side(test: sympy.Basic, symbol: sympy.Symbol, axes: SizeDomain) -> SizeAssignment | None:

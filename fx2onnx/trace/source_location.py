@@ -13,8 +13,8 @@ import sympy
 
 from ..compat.shape_env import ShapeEnv, sizes_known_to, uninteresting_files
 from ..compat.symbols import ValueRanges, int_oo
-from ..errors import CAPTURE, PACKAGE, TORCH, shown_path
-from ..guards.error_text import NUMPY
+from ..errors import shown_path
+from ..libraries import CAPTURE, NUMPY, PACKAGE, TORCH, is_in
 
 CodeLocation: TypeAlias = tuple[CodeType, Any]  # a position in a function
 FRAME = re.compile(r'File "(?P<path>.*)", line (?P<line>\d+), in (?P<name>.*)')
@@ -42,7 +42,7 @@ def outside(frame: Any) -> Any:
     """Return the innermost frame that is outside torch and the capture; None if the model contains only torch's code."""
     while frame is not None and is_within_torch(frame.f_code.co_filename):
         frame = frame.f_back
-    return frame if frame is not None and not frame.f_code.co_filename.startswith(PACKAGE) else None
+    return frame if frame is not None and not is_in(frame.f_code.co_filename, PACKAGE) else None
 
 
 def python_frames(frame: Any) -> Iterator[Any]:
@@ -98,15 +98,15 @@ class Environment(ShapeEnv):
         while noted is not None and noted.f_code.co_filename in uninteresting_files():
             noted = noted.f_back
         frame = noted
-        while frame is not None and frame.f_code.co_filename.startswith(CAPTURE):
+        while frame is not None and is_in(frame.f_code.co_filename, *CAPTURE):
             frame = frame.f_back
             while frame is not None and frame.f_code.co_filename in uninteresting_files():
                 frame = frame.f_back
-        if frame is not None and frame.f_code.co_filename.startswith(TORCH):
+        if frame is not None and is_in(frame.f_code.co_filename, TORCH):
             frame = outside(frame) if frame is not noted else None  # torch passed a call of the model to this package
         return noted if frame is None else frame
 
 
 def is_within_torch(path: str) -> bool:
     """Return whether a file belongs to torch, NumPy or the capture."""
-    return path.startswith((TORCH, NUMPY, *CAPTURE, "<"))
+    return is_in(path, TORCH, NUMPY, *CAPTURE, "<")

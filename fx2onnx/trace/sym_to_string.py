@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 from ..compat.shape_env import free_unbacked_symbols
+from ..libraries import is_in, is_library_file, with_slashes
 from ..patches.registry import register_patch
 from .refusal import NoFallback
 from .source_location import line_of, outside
@@ -15,7 +18,7 @@ from .source_location import line_of, outside
 NUMBERS = ("torch.SymInt", "torch.SymFloat", "torch.SymBool")
 INSTEAD = "an exported model cannot make this text. Compare the number itself, and print it outside the model"
 OF_A_NUMBER = re.compile(r"[\W_x]*\d[\W\d_x]*")  # `3`, `[3]`, `224x224`
-NOT_THE_MODEL_S = ("/site-packages/", "/logging/")
+LOGGING = with_slashes(f"{Path(logging.__file__).parent}/")
 
 
 @register_patch(
@@ -28,7 +31,7 @@ def _refusing(plain: Callable[[Any], str]) -> Callable[[Any], str]:
 
     def text(number: Any) -> str:
         frame = sys._getframe(1)
-        is_the_model_s = outside(frame) is frame and not any(part in frame.f_code.co_filename for part in NOT_THE_MODEL_S)
+        is_the_model_s = outside(frame) is frame and not _is_library_or_logging(frame.f_code.co_filename)
         if is_the_model_s and _is_of_values(number.node):
             raise NoFallback(f"a number that depends on tensor values is converted to text at {line_of(frame)}: {INSTEAD}")
         if is_the_model_s and any(map(OF_A_NUMBER.fullmatch, _texts(frame.f_code.co_consts))):
@@ -48,3 +51,7 @@ def _texts(constants: Any) -> Iterator[str]:
             yield constant
         elif isinstance(constant, (tuple, frozenset)):
             yield from _texts(constant)
+
+
+def _is_library_or_logging(path: str) -> bool:
+    return is_library_file(path) or is_in(path, LOGGING)

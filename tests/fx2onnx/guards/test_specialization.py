@@ -12,7 +12,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from exportlab import to_onnx, verify
-from fx2onnx.errors import INSTALLED, FrozenDimension
+from fx2onnx.errors import FrozenDimension
+from fx2onnx.libraries import INSTALLED
 
 ROWS = ({0: "n"},)
 X = torch.randn(16, 16)

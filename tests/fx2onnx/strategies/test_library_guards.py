@@ -13,7 +13,8 @@ import torch
 from torch import nn
 
 from fx2onnx import to_onnx
-from fx2onnx.errors import INSTALLED, FrozenDimension
+from fx2onnx.errors import FrozenDimension
+from fx2onnx.libraries import INSTALLED
 from fx2onnx.trace.source_location import is_within_torch
 
 LIBRARY = """
@@ -77,9 +78,9 @@ class Of(nn.Module):
         return self.function(x)
 
 
-@pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    return _functions_in(tmp_path_factory.mktemp("of") / "site-packages")
+@pytest.fixture(scope="module", params=["site-packages", "dist-packages"])
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return _functions_in(tmp_path_factory.mktemp("of") / request.param)
 
 
 def _functions_in(folder: Path) -> dict[str, Any]:
