@@ -19,6 +19,9 @@ class Branch(torch.nn.Module):
         return branch(x)
 def make():
     return Branch().eval(), [(torch.ones(3),)]
+def never():
+    while True:
+        pass
 """
 START = f"""
 import sys
@@ -65,7 +68,7 @@ def test_verify_runs_eager_on_other_values(tmp_path: Path) -> None:
     outcome, count = right.split()
     assert outcome == "ok"
     assert int(count) > 5
-    assert wrong == "wrong negated"
+    assert wrong == "wrong zeros"
 
 
 FAILING = """
@@ -138,3 +141,30 @@ def test_a_journal_is_locked(tmp_path: Path) -> None:
     said, count = printed(JOURNAL, tmp_path)
     assert said.startswith("seen.jsonl is being written by another sweep")
     assert count == "1"
+
+
+DOCTOR = """
+from exportlab.doctor import Options, doctor, examine_file, examined
+examine_file.FACTORY = 0.05
+if __name__ == "__main__":
+    from model import make
+    module, samples = make()
+    threads = torch.get_num_threads()
+    found = doctor(module, samples[0], exporters=("to_onnx",))
+    print([(trial.exporter, str(trial.outcome)) for trial in found.facts.tried], torch.get_num_threads() == threads)
+    found = examined("model.py:make", Options(300.0, 8.0, ("to_onnx",), None, False))
+    print([(trial.exporter, str(trial.outcome)) for trial in found.facts.tried])
+    found = examined("model.py:never", Options(60.0, 8.0, ("to_onnx",), None, False))
+    print(found.facts.unusable.kind, found.facts.unusable.error)
+"""
+
+
+def test_the_doctor_runs_steps_in_one_process_and_files_in_a_new_one(tmp_path: Path) -> None:
+    ended = run_without_posix(DOCTOR, tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines() == [
+        "[('to_onnx', 'ok')] True",
+        "[('to_onnx', 'ok')]",
+        "timeout the function: TimeLimit: it took more than half of the time limit",
+    ]
+    assert ended.stderr.count("this platform cannot fork processes, so calls run in this process") == 1

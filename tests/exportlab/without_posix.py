@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import errno
-import fcntl as FCNTL  # noqa: N812
+import fcntl as FCNTL
 import os
 import signal
 import sys
+from multiprocessing.popen_fork import Popen
 from types import ModuleType
 
 import filelock  # noqa: F401 - the libraries need some of what is taken away
 import onnxruntime  # noqa: F401
+import psutil  # noqa: F401
 import torch  # noqa: F401
 
 MODULES = ("fcntl", "resource", "pwd", "grp", "termios")
@@ -27,6 +29,7 @@ def take_posix_away() -> None:
             if hasattr(owner, name):
                 delattr(owner, name)
     sys.modules["msvcrt"] = Locks("msvcrt")
+    Popen.kill = lambda self: self._send_signal(9)  # as on Windows, a child can be ended without a name for the signal
 
 
 class Locks(ModuleType):
