@@ -145,9 +145,10 @@ def _run_here(call: Callable[[Callable[[Any], None]], Any]) -> list[Any]:
     _print_not_isolated()
     sent: list[Any] = []
     try:
-        return [*sent, Ended(call(sent.append))]
+        ended = Ended(call(sent.append))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - it is returned as text, as from a child process
-        return [*sent, Ended(failure=failure_of(error))]
+        ended = Ended(failure=failure_of(error))
+    return [*sent, ended]
 
 
 @cache
