@@ -1,4 +1,7 @@
-"""Run a call in a child process, forked or spawned, with limits on time and memory."""
+"""Run a call in a child process, forked or spawned, with limits on time and memory.
+
+On platforms that cannot fork, calls that cannot be spawned run in this process without limits.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ import traceback
 from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, Literal
@@ -30,6 +33,8 @@ OFTEN = 0.1  # seconds between two checks of a child's memory
 DYING, SOON = 5.0, 0.01  # seconds to wait for the exit of a child that has closed its pipe, and between two checks
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # man 2 prctl
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for forks: after `torch.cuda.is_available()` in the parent, CUDA fails to start in a fork
+CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"  # macOS: a fork is unsafe once torch or a system library has threads
+NOT_ISOLATED = "exportlab: this platform cannot fork processes, so calls run in this process, without limits on time and memory"
 DEEP = 60  # maximum number of traceback frames; the innermost ones are kept
 
 
@@ -107,6 +112,9 @@ def events(
     A forked child shares this process's memory without a copy. Events and the result are pickled; printed output is discarded. All
     processes that the call started end with it.
 
+    On Windows and macOS, where `CAN_FORK` is false, only `anew` starts a child. Otherwise the call runs in this process without limits,
+    its events are yielded when it ends, and a line about this is printed once.
+
     Args:
         memory: limit in bytes for the child and the processes it starts.
         until: a file descriptor; the child is ended when it becomes readable or is closed.
@@ -117,6 +125,9 @@ def events(
     Raises:
         Abandoned: `until` became readable.
     """
+    if not (anew or CAN_FORK):
+        yield from _run_here(call)
+        return
     context = multiprocessing.get_context("spawn" if anew else "fork")
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_run_in_child, args=(call, theirs, anew))  # type: ignore[attr-defined]
@@ -129,11 +140,27 @@ def events(
         ours.close()
 
 
+def _run_here(call: Callable[[Callable[[Any], None]], Any]) -> list[Any]:
+    """Run a call in this process. Return its events, then its `Ended`. A `KeyboardInterrupt` is passed through."""
+    _print_not_isolated()
+    sent: list[Any] = []
+    try:
+        ended = Ended(call(sent.append))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - it is returned as text, as from a child process
+        ended = Ended(failure=failure_of(error))
+    return [*sent, ended]
+
+
+@cache
+def _print_not_isolated() -> None:
+    print(NOT_ISOLATED, file=sys.stderr)
+
+
 def listen(
     child: Child, answers: Connection, seconds: float, *, memory: int | None = None, whole: bool = True, until: int | None = None
 ) -> Iterator[Any]:
     """Yield what a child sends up to its `Ended`, or an `Ended` with the reason if it dies or exceeds a limit. See `events`."""
-    sources: list[Connection | int] = [answers] if until is None else [answers, until]
+    sources: list[Connection | int] = [answers] if until is None or os.name == "nt" else [answers, until]  # Windows only waits for handles
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         ready = wait(sources, min(OFTEN, left))
@@ -176,7 +203,7 @@ def _report_death(child: Child) -> Ended:
 
 def exit_code(child: Child) -> int | None:
     """Return a dead child's exit code, negative for a signal, or None while it runs. On Linux the id isn't reused before `end`."""
-    if sys.platform != "linux":
+    if sys.platform != "linux" or not hasattr(os, "waitid"):
         return _waited_for(child)
     assert child.pid is not None
     try:
@@ -208,8 +235,9 @@ def end(child: Child) -> None:
     assert child.pid is not None
     for process in descendants(child.pid):
         kill(process)
-    with suppress(ProcessLookupError, PermissionError):  # the child has not created its group yet, or the group is empty
-        os.killpg(child.pid, signal.SIGKILL)
+    if hasattr(os, "killpg"):  # Windows has no process groups
+        with suppress(ProcessLookupError, PermissionError):  # the child has not created its group yet, or the group is empty
+            os.killpg(child.pid, signal.SIGKILL)
     child.kill()
     if isinstance(child, subprocess.Popen):
         child.wait()
@@ -251,12 +279,15 @@ def end_descendants(kept: Collection[int]) -> None:
 
 def kill(process: int) -> None:
     """Kill a process, unless it has already ended."""
-    with suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
+    import psutil
+
+    with suppress(psutil.NoSuchProcess):
+        psutil.Process(process).kill()
 
 
 def _run_in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connection, anew: bool) -> None:
-    os.setsid()
+    if hasattr(os, "setsid"):
+        os.setsid()
     if not anew:
         os.environ.update(NO_GPU)
     die_with_parent()
@@ -304,7 +335,8 @@ def failure_of(error: BaseException) -> Failure:
 
 def die_with_parent() -> None:
     """End this process when its parent ends. Works on Linux; elsewhere the process ends with its call."""
-    _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if hasattr(signal, "SIGKILL"):
+        _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def adopt_orphans() -> None:

@@ -23,7 +23,7 @@ from ..verification.difference import TOLERANCES, Tolerances
 from ..verification.report import Report
 from ..verification.verify import verify
 from .exit_codes import NotRight
-from .validation import check_exporter, check_providers, check_writable, read, write_file
+from .validation import check_exporter, check_installed, check_providers, check_writable, read, write_file
 
 VERIFIED = "the model was in training mode; verified as eval()"
 LOAD_REFUSED = "ONNX Runtime can't load the model"
@@ -51,7 +51,9 @@ def _only_closed(report: Report) -> bool:
 
 
 def describe_outcome(report: Report) -> str:
-    """Return the outcome, with a note if only fully masked rows differ."""
+    """Return the outcome, with a note if only fully masked rows differ, or if a check could not run."""
+    if report.outcome == Outcome.SKIPPED and report.unchecked:
+        return f"{report.outcome} ({report.unchecked})"
     return f"{report.outcome}{f' {CLOSED_ALONE}' if _only_closed(report) else ''}"
 
 
@@ -108,7 +110,8 @@ def verify_export(
     )
     print(report)
     if report.outcome != Outcome.OK:
-        raise NotRight(f"{file} is not correct: {describe_outcome(report)}")
+        verdict = "could not be verified" if report.outcome == Outcome.SKIPPED else "is not correct"
+        raise NotRight(f"{file} {verdict}: {describe_outcome(report)}")
 
 
 def _build_in_mode(target: str, train: bool, note: str) -> Built:
@@ -132,8 +135,10 @@ def _unwrap_attempt(tried: Attempt, target: str) -> tuple[Artifact, Report]:
     """Return the artifact and its report.
 
     Raises:
-        NotRight: the exporter failed, or ONNX Runtime can't load the model.
+        BadInput: ONNX Runtime is not installed. NotRight: the exporter failed, or ONNX Runtime can't load the model.
     """
+    if tried.artifact is not None:
+        check_installed(tried.artifact)
     if tried.artifact is None or tried.report is None:
         assert tried.error is not None
         if tried.outcome == Outcome.LOAD:

@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from ..exporters import get
+from ..exporters import Artifact, get
 from ..exporters.session import ProviderError, check_present
 from ..files import check_replaceable
 from ..target import BadInput
+from ..verification.runtime import MissingRuntime, check_onnxruntime, check_runtime
 
 T = TypeVar("T")
 
@@ -23,10 +24,19 @@ def check_exporter(name: str) -> None:
 
 
 def check_providers(names: Sequence[str]) -> None:
-    """Raise `BadInput` if this build of ONNX Runtime doesn't include a provider."""
+    """Raise `BadInput` if ONNX Runtime is not installed, or if this build doesn't include a provider."""
     try:
+        check_onnxruntime()
         check_present(names)
-    except ProviderError as error:
+    except (MissingRuntime, ProviderError) as error:
+        raise BadInput(str(error)) from error
+
+
+def check_installed(artifact: Artifact) -> None:
+    """Raise `BadInput` if the runtime of an artifact is not installed."""
+    try:
+        check_runtime(artifact)
+    except MissingRuntime as error:
         raise BadInput(str(error)) from error
 
 

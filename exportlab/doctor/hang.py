@@ -27,8 +27,10 @@ class Watch:
 
         def watched(tell: Any) -> None:
             faulthandler.dump_traceback_later(self.seconds * ALMOST, file=self.file)
-            call(tell)
-            faulthandler.cancel_dump_traceback_later()
+            try:
+                call(tell)
+            finally:  # without forks, this is the user's process, and the file is closed soon
+                faulthandler.cancel_dump_traceback_later()
 
         return watched
 

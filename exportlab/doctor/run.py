@@ -205,8 +205,12 @@ class Examination:
 
 def _alone(call: Callable[[Tell], None], tell: Tell) -> None:
     """Run a call in the child process with one thread, because a fork doesn't copy the threads of OpenMP."""
+    threads = torch.get_num_threads()
     torch.set_num_threads(1)
-    call(tell)
+    try:
+        call(tell)
+    finally:
+        torch.set_num_threads(threads)  # without forks, this is the user's process
 
 
 def _capture(patient: Subject, how: str, tell: Tell) -> None:

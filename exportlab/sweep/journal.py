@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import weakref
@@ -16,6 +15,7 @@ from typing import Any
 from .records import SCHEMA, Record, RecordsError, check_regular, diff_environments, drop_torn_line, parse_records
 
 LOCKS = Path("/proc/locks")  # on Linux; man 5 proc
+LOCKED_BYTE = 2**31 - 2  # for Windows, where other processes cannot read locked bytes: the largest position that it can lock
 
 
 class Journal:
@@ -97,7 +97,8 @@ def _leave_to_parent() -> None:
         journal.close()
 
 
-os.register_at_fork(after_in_child=_leave_to_parent)
+if hasattr(os, "register_at_fork"):  # Windows has no forks
+    os.register_at_fork(after_in_child=_leave_to_parent)
 
 
 def open_journal(path: Path) -> FileIO:
@@ -122,13 +123,32 @@ def lock_file(file: FileIO, path: Path) -> None:
         RecordsError: another process locked it, or its file system doesn't support locks.
     """
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _lock(file)
     except BlockingIOError as error:
         raise RecordsError(
             f"{path} is being written by another sweep{_holder(file)}: wait until it finishes, or use another file name"
         ) from error
     except OSError as error:
         raise RecordsError(f"cannot lock {path}: {error.strerror}; use a file on another file system") from error
+
+
+def _lock(file: FileIO) -> None:
+    """Lock a file. Raises `BlockingIOError` if another process or another `FileIO` locked it."""
+    try:
+        import fcntl
+    except ImportError:
+        return _lock_on_windows(file)
+    return fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _lock_on_windows(file: FileIO) -> None:
+    import msvcrt
+
+    file.seek(LOCKED_BYTE)
+    try:
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    except PermissionError as error:
+        raise BlockingIOError(error.errno, error.strerror) from error
 
 
 def _holder(file: FileIO) -> str:

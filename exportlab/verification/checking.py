@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import torch
+from torch import nn
 from torch._subclasses import FakeTensor
 from torch.utils import _pytree as pytree
 
@@ -15,9 +16,22 @@ from ..outcomes import Outcome
 from .check_spec import CheckSpec, UnderTest
 from .dependence import Dependence
 from .difference import difference_of
-from .eager_timeout import time_limit
+from .eager_timeout import TooSlow, time_limit
 from .excuses import SMALL, Pair, excuse
-from .report import REFUSED, Check
+from .report import NOT_CHECKED, REFUSED, Check
+
+
+class _Eager:
+    """A copy of a module. While `is_running`, an error is the module's own; any other error is a failure of the check."""
+
+    def __init__(self, module: nn.Module) -> None:
+        self.copied, self.is_running = fresh(module), False
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.is_running = True
+        returned = self.copied(*args, **kwargs)
+        self.is_running = False
+        return returned
 
 
 def run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | None = None) -> Check:
@@ -29,11 +43,16 @@ def run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | Non
 
 def _run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | None) -> tuple[Check, frozenset[int]]:
     """Return the check, and the indices of eager's outputs."""
+    eager = _Eager(subject.module)
     try:
         with time_limit(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
-            expected = run_calls(fresh(subject.module), probe.calls)
-        leaves = _flatten_dense_leaves(expected)
+            expected = run_calls(eager, probe.calls)
     except Exception as error:  # noqa: BLE001 - if eager rejects a call, report it and don't run the artifact
+        why = REFUSED if eager.is_running or isinstance(error, TooSlow) else NOT_CHECKED
+        return probe.check(Outcome.SKIPPED, detail=f"{why}: {first_line(error)}"), frozenset()
+    try:
+        leaves = _flatten_dense_leaves(expected)
+    except ValueError as error:
         return probe.check(Outcome.SKIPPED, detail=f"{REFUSED}: {first_line(error)}"), frozenset()
     outputs = frozenset(range(len(leaves)))
     subject.dtypes.update(leaf.dtype for leaf in leaves if isinstance(leaf, torch.Tensor))

@@ -26,11 +26,12 @@ from .difference import Difference, difference_of, distances
 from .fast_path import WORDS as OF_THE_FAST_PATH
 from .fast_path import is_of_the_fast_path
 from .float64_reference import BEYOND, Ruling, adjudicate, half_in, is_beyond
-from .report import ROUNDING, Check
+from .report import NOT_CHECKED, ROUNDING, Check
 from .ties import WORDS as OF_TIES
 from .ties import apart_in_order, sorts
 
 UNSTABLE = f"itself more than {BEYOND:.0f} tolerances from its float64 answer"
+PROPAGATES_DIFFERENTLY = "the model propagates NaN and infinity differently"
 OF_NAN = "ONNX does not define where NaN is sorted"
 OF_MOVEMENT = "eager itself changes as much if the inputs change by a rounding"
 FEW = 16.0
@@ -121,12 +122,11 @@ def _decides_nothing(pair: Pair) -> Check | None:
     try:
         same = collect_decisions(pair.subject.module, pair.probe.calls) == collect_decisions(pair.subject.module, pair.subject.first)
     except Exception as error:  # noqa: BLE001 - eager accepted these calls before, so the recording failed; report that
-        return _not_finite(pair, f"eager cannot be observed: {first_line(error)}")
-    return _not_finite(pair, "the model's decisions don't depend on them") if same else None
-
-
-def _not_finite(pair: Pair, why: str) -> Check:
-    return pair.probe.check(Outcome.SKIPPED, detail=f"the model propagates NaN and infinity differently; {why}")
+        detail = f"{NOT_CHECKED}: {PROPAGATES_DIFFERENTLY}; eager cannot be observed: {first_line(error)}"
+        return pair.probe.check(Outcome.SKIPPED, detail=detail)
+    return (
+        pair.probe.check(Outcome.SKIPPED, detail=f"{PROPAGATES_DIFFERENTLY}; the model's decisions don't depend on them") if same else None
+    )
 
 
 def _is_of_the_device(pair: Pair) -> Check | None:

@@ -15,6 +15,7 @@ from ..outcomes import Outcome
 
 VALUES = "other values"
 REFUSED = "eager refuses these inputs"
+NOT_CHECKED = "not checked"  # prefix of the reason why `verify` itself could not run a check
 ROUNDING = "rounding: "
 NOT_JUDGED = "not judged"
 SERIOUS = list(Outcome)
@@ -56,6 +57,11 @@ class Check:
         return self.outcome is Outcome.SKIPPED and self.detail.startswith(REFUSED)
 
     @property
+    def is_unchecked(self) -> bool:
+        """Whether `verify` itself could not run the check. It is not evidence for the model, unlike inputs that eager rejects."""
+        return self.outcome is Outcome.SKIPPED and self.detail.startswith(NOT_CHECKED)
+
+    @property
     def is_open(self) -> bool:
         """Whether the check lists outputs that were never judged."""
         return self.outcome is Outcome.SKIPPED and self.name == NOT_JUDGED
@@ -89,15 +95,22 @@ class Report(show.Tabular):
 
     @property
     def outcome(self) -> Outcome:
-        """The most severe outcome; `skipped` if eager rejected all inputs, or if an output was never judged.
+        """The most severe outcome; `skipped` if eager rejected all inputs, an output was never judged, or a check could not run.
 
         A model that doesn't run at the size of the export is `run`, never `frozen`.
         """
         seen = {check.outcome for check in self.failed}
         compared = any(check.worst is not None for check in self.checks)
-        if not seen and (not compared or any(check.is_open for check in self.checks)):
+        if not seen and (not compared or any(check.is_open or check.is_unchecked for check in self.checks)):
             return Outcome.SKIPPED
         return Outcome.worst(seen - {Outcome.FROZEN} if Outcome.RUN in seen else seen)
+
+    @property
+    def unchecked(self) -> str:
+        """Which checks `verify` itself could not run, with the first reason; empty if all ran."""
+        unchecked = [check for check in self.checks if check.is_unchecked]
+        names = ", ".join(dict.fromkeys(check.name for check in unchecked))
+        return f"{names} {unchecked[0].detail}" if unchecked else ""
 
     @property
     def failed(self) -> tuple[Check, ...]:
@@ -132,6 +145,8 @@ class Report(show.Tabular):
         return f", on {', '.join(self.ran_on)}{f' with {self.settings}' if self.settings else ''}"
 
     def _verdict(self) -> str:
+        if self.outcome is Outcome.SKIPPED and self.unchecked:
+            return f"{self.outcome}: right where it was compared, but {self.unchecked}"
         return f"{self.outcome} at every size given" if self.outcome is Outcome.OK else str(self.outcome)
 
 

@@ -60,13 +60,20 @@ class Search:
             return False
         try:
             with time_limit(self.patience):
-                call()
+                return _accepts(call)
         except TooSlow as error:
             self.too_slow.append(error)
             return False
-        except Exception:  # noqa: BLE001 - values that eager rejects cannot be used to verify
-            return False
-        return True
+
+
+def _accepts(call: Callable[[], Any]) -> bool:
+    try:
+        call()
+    except TooSlow:
+        raise
+    except Exception:  # noqa: BLE001 - values that eager rejects cannot be used to verify
+        return False
+    return True
 
 
 def greatest_taken(search: Search, first: Sample, tensor: torch.Tensor) -> int:

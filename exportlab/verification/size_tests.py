@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -32,6 +33,7 @@ SMALLEST, LARGEST = 2, 2**31  # range of sizes to check; exporters document what
 FEW = range(2, 65)
 POWERS = [2**power for power in range(7, 32)]
 SYMBOLS = torch.__file__  # the file of torch.SymBool, which is called when Python evaluates a test
+OF_SYMBOLS = (str(Path(TORCH, "fx", "experimental")), SYMBOLS, str(Path(TORCH, "utils", "_stats.py")))
 Axes = Mapping[tuple[int, int], str]  # dimension names by argument leaf and axis
 
 
@@ -112,7 +114,7 @@ def _models_frame() -> FrameType | None:
 
 
 def _is_of_symbols(path: str) -> bool:
-    return path.startswith((f"{TORCH}/fx/experimental/", SYMBOLS, f"{TORCH}/utils/_stats.py"))
+    return path.startswith(OF_SYMBOLS)
 
 
 def _line_of(frame: FrameType) -> str:

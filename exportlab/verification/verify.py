@@ -27,6 +27,7 @@ from .dependence import Dependence
 from .devices import Device, Provider, device_of, named_options
 from .difference import Tolerances, check_tolerances, tolerance_text
 from .report import VALUES, Check, Report, never_judged
+from .runtime import check_runtime
 from .thresholds import thresholds
 from .values import ELSEWHERE, USUAL, Mutation, mutate_sample
 
@@ -56,7 +57,8 @@ def verify(
 
     Differences that are only rounding, according to the module in float64, count as right and are reported. If eager itself is more than
     100 tolerances from its float64 result, an output is not judged, and the report is not ok unless other inputs cover that output. The
-    module and the samples are copied and never changed. Samples that eager rejects are reported and skipped.
+    module and the samples are copied and never changed. Samples that eager rejects are reported and skipped. The report is not ok if
+    `verify` itself fails to run a check.
 
     Args:
         exported: an `Artifact`, a `torch.onnx.ONNXProgram` or a `torch.export.ExportedProgram`.
@@ -68,11 +70,13 @@ def verify(
             too, the module also runs there. The report contains the provider and its options.
 
     Raises:
+        MissingRuntime (an `ImportError`): `exported` is an ONNX model, and ONNX Runtime cannot be imported.
         ProviderError (a `ValueError`): a requested provider is not in this ONNX Runtime, doesn't start, or cannot run this artifact.
         TypeError: `exported`, `module`, a sample or the tolerances have the wrong type, or the module cannot be copied.
         ValueError: there are no samples, or a tensor is not dense or has no data.
     """
     artifact = artifact_of(exported)
+    check_runtime(artifact)
     check_module(module)
     given = samples_of(samples, module)
     check_tolerances(tolerances)
@@ -133,7 +137,7 @@ def _looked_at(
     probes = [*_sizes(given, kinds), *_usual(given[0]), *_elsewhere(given[1:], kinds)]
     checks = [run_check(probe, subject, dependence) for probe in probes]
     checks += _beyond(subject, [given[0], *(other for other, kind in zip(given[1:], kinds, strict=True) if not kind)])
-    accepted = [probe for probe, check in zip(probes, checks, strict=False) if not check.refused]
+    accepted = [probe for probe, check in zip(probes, checks, strict=False) if not (check.refused or check.is_unchecked)]
     reach = cover_decisions(module, given[0], accepted, subject.patience.seconds)
     checks += [run_check(_make_values_probe(variation, sample), subject, dependence) for variation, sample in reach.further]
     checks += [run_check(probe, subject) for probe in _repeats(given[0])]
