@@ -22,6 +22,7 @@ from site_files import ROOT, STATIC, publish_static
 from sphinx.application import Sphinx
 
 PACKAGES = ("exportlab", "fx2onnx", "content")
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE")  # files of the wheel beside the packages
 IMPORTED = re.compile(r"^\s*(?:from|import) (?:exportlab|fx2onnx)\b", re.MULTILINE)
 FROM_THE_REPOSITORY = {  # lessons that read files in the repository
     "tutorials/301_transformer_whole_road": "tutorials/serving",
@@ -52,7 +53,7 @@ def store_wheel() -> Path:
     files = [
         path for package in PACKAGES for path in sorted((ROOT / package).rglob("*")) if path.is_file() and "__pycache__" not in path.parts
     ]
-    sources = f"{digest([ROOT / 'pyproject.toml', Path(__file__), *files])}\n"
+    sources = f"{digest([*(ROOT / name for name in BUILT_FROM), Path(__file__), *files])}\n"
     stored = next(STATIC.glob("exportlab-*.whl"), STATIC / "none")
     if is_fresh(stored, sources):
         return stored
@@ -73,7 +74,8 @@ def build_wheel(folder: Path) -> Path:
     Raises:
         RuntimeError: pip failed. The message contains the end of its output.
     """
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in BUILT_FROM:
+        shutil.copy(ROOT / name, folder)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     offline = ("--no-deps", "--no-build-isolation", "--no-index", "-q")
