@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from .verification.report import VerificationError
     from .verification.verify import verify
 
+    __version__: str
+
 __all__ = [
     "Sample", "VerificationError", "bench", "case", "compare", "doctor", "expect_failure", "export", "profile", "quiet", "require", "show",
     "tensor", "to_onnx", "verify",
@@ -47,6 +49,8 @@ class _Package(ModuleType):
 def __getattr__(name: str) -> Any:
     if name in ("show", "patches"):
         return import_module(f".{name}", __name__)
+    if name == "__version__":
+        return _find_version()
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f".{_HOMES[name]}", __name__), name)
@@ -54,8 +58,15 @@ def __getattr__(name: str) -> Any:
     return found
 
 
+def _find_version() -> str:
+    """Return the version that pyproject.toml defines, as installed; "unknown" in a checkout that is not installed."""
+    from importlib.metadata import distributions
+
+    return next((found.version for found in distributions(name="exportlab")), "unknown")
+
+
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
 
 
 _this: ModuleType = sys.modules[__name__]

@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import distributions
 from typing import Any
 
 import torch
@@ -33,6 +34,7 @@ from .translate.sources import dispatch_of
 from .versions import check_torch
 
 __all__ = ["NEWEST_OPSET", "OLDEST_OPSET", "ToOnnxError", "to_onnx"]
+__version__: str = next((found.version for found in distributions(name="exportlab")), "unknown")  # unknown: in a checkout, not installed
 _STAY = 'the model writes into its inputs ({}): the exported model does not modify them; pass mutations="outputs" to return the new values'
 _OF_FUNCTIONS = "functions must be True or a sequence of module classes"
 OLDEST_OPSET, NEWEST_OPSET, _DEFAULT_OPSET = 18, 26, 20

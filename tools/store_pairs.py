@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import sys
 import tempfile
+import tomllib
 from pathlib import Path
 
 import jupytext
 import nbformat
 from kernels import through_files
 from nbclient import NotebookClient
+from to_notebooks import install_cell
 
 from exportlab.files import atomic_write
 
@@ -46,8 +48,24 @@ def store(lesson: Path) -> None:
     pair = lesson.with_suffix(".ipynb")
     print(f"{lesson.name} → {pair.name}", flush=True)
     notebook = execute_lesson(lesson)
+    if address := repository():
+        add_install_cell(notebook, address)
     with atomic_write(pair) as draft:
         nbformat.write(notebook, draft)
+
+
+def repository() -> str:
+    """The address of the repository in pyproject.toml, or ""."""
+    project = tomllib.loads((LESSONS.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return str(project.get("urls", {}).get("repository", "")).rstrip("/")
+
+
+def add_install_cell(notebook: nbformat.NotebookNode, address: str) -> None:
+    """Inserts a first cell that installs from the repository, for Colab; pages hide it and nbval skips it."""
+    code = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "code")
+    cell = nbformat.v4.new_code_cell(install_cell(f"exportlab[lab] @ git+{address}", code), id="install")
+    cell.metadata.tags = ["remove-cell", "nbval-skip"]
+    notebook.cells.insert(0, cell)
 
 
 if __name__ == "__main__":

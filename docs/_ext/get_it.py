@@ -20,8 +20,10 @@ from freshness import is_fresh, mark_fresh
 from recipe_answers import END
 from site_files import ROOT, STATIC, publish_static
 from sphinx.application import Sphinx
+from to_notebooks import NOTE, install_cell
 
 PACKAGES = ("exportlab", "fx2onnx", "content")
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE")  # files of the wheel beside the packages
 IMPORTED = re.compile(r"^\s*(?:from|import) (?:exportlab|fx2onnx)\b", re.MULTILINE)
 FROM_THE_REPOSITORY = {  # lessons that read files in the repository
     "tutorials/301_transformer_whole_road": "tutorials/serving",
@@ -52,7 +54,7 @@ def store_wheel() -> Path:
     files = [
         path for package in PACKAGES for path in sorted((ROOT / package).rglob("*")) if path.is_file() and "__pycache__" not in path.parts
     ]
-    sources = f"{digest([ROOT / 'pyproject.toml', Path(__file__), *files])}\n"
+    sources = f"{digest([*(ROOT / name for name in BUILT_FROM), Path(__file__), *files])}\n"
     stored = next(STATIC.glob("exportlab-*.whl"), STATIC / "none")
     if is_fresh(stored, sources):
         return stored
@@ -73,7 +75,8 @@ def build_wheel(folder: Path) -> Path:
     Raises:
         RuntimeError: pip failed. The message contains the end of its output.
     """
-    shutil.copy(ROOT / "pyproject.toml", folder)
+    for name in BUILT_FROM:
+        shutil.copy(ROOT / name, folder)
     for package in PACKAGES:
         shutil.copytree(ROOT / package, folder / package, ignore=shutil.ignore_patterns("__pycache__"))
     offline = ("--no-deps", "--no-build-isolation", "--no-index", "-q")
@@ -140,7 +143,7 @@ def install_command(wheel: str) -> str:
 
 
 def introduce_notebooks(app: Sphinx, error: Exception | None) -> None:
-    """Insert the install line into each notebook of the site."""
+    """Insert the install cell into each notebook of the site."""
     if error or app.builder.format != "html":
         return
     site, wheel = Path(app.outdir), next(STATIC.glob("exportlab-*.whl")).name
@@ -151,17 +154,18 @@ def introduce_notebooks(app: Sphinx, error: Exception | None) -> None:
 
 
 def introduce(path: Path, wheel: str) -> None:
-    """Insert the install line after the first cell of a notebook that imports the package, unless it is already there."""
+    """Insert the install cell at the start of a notebook that imports the package, or replace the one that is there."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
-    if not any(IMPORTED.search("".join(cell["source"])) for cell in notebook["cells"] if cell["cell_type"] == "code"):
+    others = [other for other in notebook["cells"] if not other["metadata"].get(MARK)]
+    code = "\n".join("".join(cell["source"]) for cell in others if cell["cell_type"] == "code")
+    if not IMPORTED.search(code):
         return
-    beside = "" if "://" in wheel else f" (download the file {wheel} from the page of this notebook)"
-    text = f"To run this in your own environment, Python 3.11 to 3.13: `{install_command(wheel)}`{beside}."
-    cell = {"cell_type": "markdown", "id": "get-it", "metadata": {MARK: True}, "source": [text]}
+    beside = "" if "://" in wheel else f" First download {wheel} from the page of this notebook."
+    text = install_cell(f"exportlab[lab] @ {wheel}" if "://" in wheel else f"{wheel}[lab]", code, NOTE + beside)
+    cell = {"cell_type": "code", "id": "get-it", "metadata": {MARK: True}, "source": [text], "outputs": [], "execution_count": None}
     if notebook["nbformat_minor"] < 5:
         del cell["id"]
-    others = [other for other in notebook["cells"] if not other["metadata"].get(MARK)]
-    notebook["cells"] = [*others[:1], cell, *others[1:]]
+    notebook["cells"] = [cell, *others]
     draft = path.with_name(f"{path.name}.new")
     draft.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     draft.replace(path)

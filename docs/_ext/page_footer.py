@@ -11,6 +11,7 @@ from urllib.parse import quote
 from site_files import ROOT
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from to_notebooks import has_install_cell
 
 STORED = ROOT / "docs/data/matrix.jsonl"
 GITHUB = "https://github.com/"
@@ -74,7 +75,8 @@ def find_links(repository: str, page: str) -> dict[str, str]:
     links = {"Edit this page": f"{repository}/edit/main/{source}"}
     notebook = f"{page}.ipynb"
     if (ROOT / notebook).exists():
-        links["Open in Colab"] = f"https://colab.research.google.com/github/{name}/blob/main/{notebook}"
+        if has_install_cell(ROOT / notebook):  # which tools/store_pairs.py adds
+            links["Open in Colab"] = f"https://colab.research.google.com/github/{name}/blob/main/{notebook}"
         links["Open in Binder"] = f"https://mybinder.org/v2/gh/{name}/main?labpath={quote(notebook, safe='')}"
     return links
 

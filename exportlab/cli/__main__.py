@@ -1,4 +1,4 @@
-"""Run the command line with `python -m exportlab.cli`, if the `exportlab` script is not installed."""
+"""Run the command line with `python -m exportlab.cli`, which is the same as `python -m exportlab`."""
 
 from . import main
 

@@ -48,6 +48,15 @@ def _finite(value: float | None) -> float | None:
     return value
 
 
+def _print_version(asked: bool) -> None:
+    """Print the version of the package, and stop."""
+    if asked:
+        from .. import __version__
+
+        print(f"exportlab {__version__}")
+        raise typer.Exit
+
+
 def _validate_providers(names: str) -> str:
     """Validate names of execution providers: each must exist in some build of ONNX Runtime."""
     if names:
@@ -84,7 +93,13 @@ Providers = Annotated[
         "If a provider is not available, verify fails; the other commands print a note.",
     ),
 ]
+Version = Annotated[bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and exit.")]
 File = Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="The ONNX model to run.")]
+
+
+@app.callback()
+def handle_options(version: Version = False) -> None:
+    """Handle the options that precede a command."""
 
 
 @app.command()

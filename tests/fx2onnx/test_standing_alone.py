@@ -76,7 +76,8 @@ def installed(folder: Path) -> Path:
     """The wheel of this tree, built and installed into a folder, without the network."""
     source = folder / "source"
     source.mkdir()
-    shutil.copy(ROOT / "pyproject.toml", source)
+    for name in ("pyproject.toml", "README.md"):
+        shutil.copy(ROOT / name, source)
     for package in ("fx2onnx", "exportlab"):
         shutil.copytree(ROOT / package, source / package, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]

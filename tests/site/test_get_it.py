@@ -12,9 +12,12 @@ from typing import Any
 from zipfile import ZipFile
 
 import get_it
+import nbformat
 import pytest
 from docutils.core import publish_doctree
 from site_files import ROOT
+from store_pairs import add_install_cell
+from to_notebooks import has_install_cell, install_cell
 
 WHEEL = "exportlab-0.1.0-py3-none-any.whl"
 CODE = '<span class="kn">import</span> <span>torch</span>\n<span class="kn">from</span> <span>exportlab</span> <span>import</span> verify'
@@ -86,9 +89,23 @@ def test_a_notebook_says_it_once(app: Any) -> None:
     notebook.write_text(json.dumps({"cells": cells, "nbformat": 4, "nbformat_minor": 4}))
     for _ in range(2):
         get_it.introduce_notebooks(app, None)
-    first, said, code = json.loads(notebook.read_text())["cells"]
+    install, first, code = json.loads(notebook.read_text())["cells"]
     assert (first["source"], code["source"]) == (["# T"], ["import fx2onnx"])
-    assert f'`pip install "{WHEEL}[book]"`' in said["source"][0]
+    assert install["source"][0].endswith(f'    %pip install -q "{WHEEL}[lab]"')
+
+
+def test_a_notebook_installs_the_other_packages_that_it_uses() -> None:
+    cell = install_cell("exportlab[lab] @ https://lab.example/x.whl", 'from sklearn import datasets\nexport("openvino", model)')
+    assert cell.splitlines()[-1] == '    %pip install -q "exportlab[lab] @ https://lab.example/x.whl" openvino scikit-learn'
+
+
+def test_a_stored_lesson_installs_first_if_the_repository_is_known(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("import exportlab")])
+    nbformat.write(notebook, tmp_path / "without.ipynb")
+    add_install_cell(notebook, "https://github.com/one/lab")
+    nbformat.write(notebook, tmp_path / "with.ipynb")
+    assert [has_install_cell(tmp_path / name) for name in ("without.ipynb", "with.ipynb")] == [False, True]
+    assert '"exportlab[lab] @ git+https://github.com/one/lab"' in notebook.cells[0].source
 
 
 def test_a_book_has_the_versions_that_it_was_tested_with() -> None:

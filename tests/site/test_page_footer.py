@@ -19,7 +19,13 @@ def test_without_an_address_a_page_has_no_links() -> None:
     assert page_footer.find_links("https://example.org/lab", LESSON) == {}
 
 
-def test_a_lesson_can_be_edited_and_opened_elsewhere() -> None:
+def test_a_lesson_without_an_install_cell_is_not_opened_in_colab(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_footer, "has_install_cell", lambda _: False)
+    assert [*page_footer.find_links("https://github.com/one/lab", LESSON)] == ["Edit this page", "Open in Binder"]
+
+
+def test_a_lesson_can_be_edited_and_opened_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page_footer, "has_install_cell", lambda _: True)
     assert page_footer.find_links("https://github.com/one/lab", LESSON) == {
         "Edit this page": f"https://github.com/one/lab/edit/main/{LESSON}.md",
         "Open in Colab": f"https://colab.research.google.com/github/one/lab/blob/main/{LESSON}.ipynb",
