@@ -12,8 +12,8 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-from kernels import through_files
 from nbclient import NotebookClient
+from nbval_kernels import through_files
 from to_notebooks import install_cell
 
 from exportlab.files import atomic_write
