@@ -16,6 +16,7 @@ import torch
 from .arguments import call_of, check_file, check_only, check_surroundings, check_weights, names_of
 from .artifacts import Artifacts
 from .caches import caches_known
+from .canaries import check_hooks
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, format_value, op_title
 from .garbage import older_objects_frozen
@@ -139,7 +140,8 @@ def _resolve_function_classes(functions: Any, export_modules_as_functions: bool 
 
 
 def _check_arguments(model: Any, asked: ConversionOptions, functions: Any, accept_ranges: Any, capture: str) -> None:
-    check_torch()
+    if check_torch():
+        check_hooks(to_onnx)
     check_surroundings()
     if not isinstance(model, (torch.nn.Module, torch.export.ExportedProgram)):
         raise UnsupportedArgument(f"model must be a torch.nn.Module or an ExportedProgram, not a {type(model).__name__}")

@@ -12,8 +12,8 @@ from .errors import UnsupportedTorch
 OLDEST, NEWEST = (2, 10), (2, 14)
 
 
-def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> None:
-    """Refuse a version of torch that is too old, and warn once if it is newer than the tested ones.
+def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> bool:
+    """Refuse a version of torch that is too old, and warn once if it is newer than the tested ones. Return whether it warned.
 
     Raises:
         UnsupportedTorch: it is too old.
@@ -26,6 +26,8 @@ def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> None
         _WARNED.add(installed)
         text = f"to_onnx is tested with {SUPPORTED}, but torch {installed} is installed: compare the exported model with eager"
         warnings.warn(text, stacklevel=stacklevel)
+        return True
+    return False
 
 
 def _version(installed: str) -> tuple[int, ...]:
