@@ -129,7 +129,9 @@ def test_what_else_is_done_with_quantised_tensors_is_refused(what: str) -> None:
 def test_types_that_no_kernel_has_are_refused() -> None:
     wide = torch.quantize_per_tensor(normal(3), 0.1, 0, torch.qint32)
     with pytest.raises(UnsupportedOps, match=r"has no kernels for torch.qint32"):
-        to_onnx(Call(lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint32).dequantize(), (normal(3),), {}), (normal(3),), capture="run")
+        to_onnx(
+            Call(lambda x: torch.quantize_per_tensor(x, 0.1, 0, wide.dtype).dequantize(), (normal(3),), {}), (normal(3),), capture="run"
+        )
     with pytest.raises(UnsupportedArgument, match="quantised"):
         to_onnx(Call(lambda q: q.dequantize(), (wide,), {}), (wide,), capture="run")
     with pytest.raises(UnsupportedArgument, match=r"not supported: call dequantize\(\)"):
