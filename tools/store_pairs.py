@@ -11,8 +11,8 @@ from pathlib import Path
 
 import jupytext
 import nbformat
-from kernels import through_files
 from nbclient import NotebookClient
+from notebook_kernels import through_files
 
 from exportlab.files import atomic_write
 

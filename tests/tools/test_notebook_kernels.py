@@ -6,8 +6,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import nbformat
-from kernels import through_files
 from nbclient import NotebookClient
+from notebook_kernels import through_files
 
 CELL = """import subprocess, sys
 done = subprocess.run([sys.executable, "-c", "raise ValueError('no')"], capture_output=True, text=True)
