@@ -22,7 +22,7 @@ from turns import select_in_turn
 
 NOTES = ROOT / "build/passed"
 SMOKE = ("101_module_to_file", "103_shapes_that_move")
-NOTEBOOKS = ("-p", "nbval_kernels", "-p", "pythons", "--dist", "loadfile", "--nbval-current-env")
+NOTEBOOKS = ("-p", "notebook_kernels", "-p", "pythons", "--dist", "loadfile", "--nbval-current-env")
 PARTS = 4  # of the lessons; CI runs one of them at each commit
 
 

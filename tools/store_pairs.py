@@ -13,7 +13,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 from nbclient import NotebookClient
-from nbval_kernels import through_files
+from notebook_kernels import through_files
 from to_notebooks import install_cell
 
 from exportlab.files import atomic_write

@@ -130,7 +130,8 @@ def _each_leaf(module: Captured, args: tuple[Any, ...], kwargs: dict[str, Any], 
     try:
         tree_map_with_path(look, combined, dynamic_shapes, tree_name="inputs")
     except Exception as error:
-        raise CaptureError(f"dynamic_shapes does not match the arguments: {first_sentence(error)}{entries_told(combined)}") from error
+        told = f"{first_sentence(error)}{entries_told(combined | kwargs)}"  # a cache in `**kwargs` too
+        raise CaptureError(f"dynamic_shapes does not match the arguments: {told}") from error
 
 
 def _axis_of(leaf: torch.Tensor, axis: Any, path: pytree.KeyPath) -> int:

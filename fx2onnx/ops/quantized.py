@@ -22,7 +22,8 @@ from ..translate.registry import takes_quantized, translates
 NARROW = (INT8, UINT8)
 SHORT = (INT16, UINT16)
 SHORT_SINCE = 21
-LEAST, MOST = -(2.0**31), 2147483520.0  # torch clamps the number of steps, a float32, to these
+LEAST, MOST = -2147483520.0, 2147483520.0  # the float32 numbers next to the ends of int32
+HALF_BELOW = -21.35  # times 1 / 0.7 just below -30.5, and exactly -34.5 with the zero point -4
 
 
 @takes_quantized
@@ -31,11 +32,12 @@ def quantize_per_tensor(g: Graph, x: Tensor, scale: Operand, zero_point: Operand
     """quantize_per_tensor(x, scale, zero_point, dtype) → QuantizeLinear of x · (1 / scale), with the zero point added as in torch."""
     stored = _check_storage_dtype(dtype)
     step, zero = g.scalar(scale, FLOAT), g.scalar(zero_point, stored)
-    if not adds_zero_point_before_rounding():
+    rounding = probe_rounding()
+    if not rounding.adds_zero_point_first:
         steps = g.Mul(x, inverse(g, step))
-        least = g.Where(
-            g.Less(g.cast(zero, FLOAT), 0), g.const(LEAST, FLOAT), g.const(-math.inf, FLOAT)
-        )  # torch adds in int32, which wraps
+        least = g.const(-math.inf, FLOAT)
+        if rounding.wraps:
+            least = g.Where(g.Less(g.cast(zero, FLOAT), 0), g.const(LEAST, FLOAT), least)
         return Quantized(round_to_grid(g, g.Where(g.GreaterOrEqual(steps, least), steps, g.const(MOST, FLOAT)), zero), step, zero)
     wide = g.Add(g.Mul(g.cast(x, DOUBLE), g.cast(inverse(g, step), DOUBLE)), g.cast(zero, DOUBLE))
     return Quantized(_quantize_floats(g, g.cast(wide, FLOAT), stored, torch.iinfo(STORED[dtype]).max), step, zero)
@@ -50,7 +52,7 @@ def quantize_per_channel(g: Graph, x: Tensor, scales: Tensor, zero_points: Tenso
     along = [-1, *[1] * (x.rank - axis - 1)]
     wide = g.Mul(x, g.Reshape(inverse(g, steps), along))
     offset = g.Reshape(g.cast(zeros, FLOAT), along)
-    if not adds_zero_point_before_rounding():
+    if not probe_rounding().adds_zero_point_first:
         return Quantized(round_to_grid(g, g.Where(g.IsNaN(wide), g.Neg(offset), wide), zeros, axis), steps, zeros, axis)
     return Quantized(_quantize_floats(g, g.Add(wide, offset), stored, 0), steps, zeros, axis)
 
@@ -110,13 +112,27 @@ def dequantize_from_range(
     return g.DequantizeLinear(x, g.scalar(scale, FLOAT), None if kind == INT32 else g.scalar(zero_point, kind))
 
 
+@dataclass(frozen=True)
+class Rounding:
+    """How torch rounds to its quantised dtypes, which differs between releases.
+
+    Attributes:
+        adds_zero_point_first: whether torch rounds the sum with the zero point, as in torch 2.13.
+        wraps: whether torch adds a negative zero point in int32, where a sum below the range becomes the largest integer.
+    """
+
+    adds_zero_point_first: bool
+    wraps: bool
+
+
 @cache
-def adds_zero_point_before_rounding() -> bool:
-    """Return whether torch adds the zero point before rounding its quantised dtypes, as in torch 2.13."""
+def probe_rounding() -> Rounding:
+    """Return how the installed torch rounds, from its results at half a step and at -inf."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # these dtypes are deprecated
-        probe = torch.quantize_per_tensor(torch.tensor([-21.35], device="cpu"), 0.7, -4, torch.qint8)
-    return int(probe.int_repr()) == -34  # -21.35 · (1 / 0.7) is just below -30.5, and -34.5 with the zero point
+        probe = torch.quantize_per_tensor(torch.tensor([HALF_BELOW, -math.inf], device="cpu"), 0.7, -4, torch.qint8)
+    of_half, of_minus_inf = probe.int_repr().tolist()
+    return Rounding(adds_zero_point_first=of_half == -34, wraps=of_minus_inf > 0)
 
 
 @dataclass(frozen=True)

@@ -93,14 +93,14 @@ def _capture(
     check_arguments(leaves, moving_numbers(model, args, kwargs, dynamic_shapes), dynamic_shapes)
     with (
         only_harmless_mutations(model, args, kwargs),
-        name_keywords(model, args, kwargs, dynamic_shapes),
+        name_keywords(model, args, kwargs, dynamic_shapes) as shapes,
         trace_higher_order_functions(bool(asked)),
         allow_grown_buffers(model, (args, kwargs)),
         allow_harmless_casts(model),
         explain_gradients(model),
     ):
         args, kwargs = generalise_sizes(model, asked, (args, kwargs))
-        asked = dynamic_dims(model, args, kwargs, dynamic_shapes)
+        asked = dynamic_dims(model, args, kwargs, shapes)
         leaves = pytree.tree_leaves((args, kwargs))
         tied = tie_dims(model, asked, (args, kwargs))
         accepted = tuple({dim.name: None for dim, before in zip(tied, asked, strict=True) if before.name in accept_ranges})

@@ -41,7 +41,7 @@ def keywords_named(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str
 def name_keywords(module: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any], dynamic_shapes: Any) -> AbstractContextManager[Any]:
     """Return `keywords_named`, or a null context if a keyword is not an identifier, because traced runs need only the names."""
     _, taken = _bind_var_keywords(module, args, kwargs) if dynamic_shapes else ("", {})
-    return nullcontext() if _strange(taken) else keywords_named(module, args, kwargs, dynamic_shapes)
+    return nullcontext(dynamic_shapes) if _strange(taken) else keywords_named(module, args, kwargs, dynamic_shapes)
 
 
 def _strange(names: Iterable[str]) -> list[str]:

@@ -74,6 +74,28 @@ def test_a_cache_is_an_argument_and_the_file_is_called_with_one() -> None:
         torch.testing.assert_close(program(**given)[0], model(**step(model, 3, 2, 6) | given).logits, rtol=1e-4, atol=1e-4)
 
 
+class Collecting(nn.Module):
+    """Finds its cache among further keywords, as decoders of transformers 5.24 find `past_key_values`."""
+
+    def forward(self, x: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        keys, values = kwargs["past"].update(x, x + 1, 0)
+        return keys.sum(2) * values.mean(2)
+
+
+@pytest.mark.parametrize("nested", [True, False])
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
+def test_axes_of_a_cache_among_further_keywords_are_named(capture: str, nested: bool) -> None:
+    def given(batch: int, length: int) -> dict[str, Any]:
+        cache = DynamicCache()
+        cache.update(torch.rand(batch, 2, length, 8), torch.rand(batch, 2, length, 8), 0)
+        return {"x": torch.rand(batch, 2, 3, 8), "past": cache}
+
+    named = {"past": [[KEPT], [KEPT]]}
+    shapes = {"x": ROWS, **({"kwargs": named} if nested else named)}
+    program = to_onnx(Collecting(), (), kwargs=given(2, 5), dynamic_shapes=shapes, capture=capture)
+    verify(program, Collecting(), [((), given(*sizes)) for sizes in ((2, 5), (3, 1), (1, 9))]).check()
+
+
 def test_a_cache_of_an_encoder_and_a_decoder_is_returned() -> None:
     config = transformers.BartConfig(
         d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=48,

@@ -28,7 +28,7 @@ def test_a_cell_is_compared_on_the_python_that_it_is_tagged_with(tmp_path: Path,
     cell = nbformat.v4.new_code_cell(CELL[kind], metadata={"tags": [tag]}, outputs=[before], execution_count=1)
     nbformat.write(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "page.ipynb")
     environment = os.environ | {"PYTHONPATH": str(Path(pythons.__file__).parent)}
-    plugins = ["-p", "nbval_kernels", "-p", "pythons", "--nbval", "--nbval-current-env"]
+    plugins = ["-p", "notebook_kernels", "-p", "pythons", "--nbval", "--nbval-current-env"]
     command = [sys.executable, "-m", "pytest", "-n", workers, *plugins, "page.ipynb"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert said in done.stdout

@@ -38,13 +38,14 @@ class Collecting(nn.Module):
         return x + kwargs["y"] * kwargs.get("z", 2)
 
 
+@pytest.mark.parametrize("capture", ["run", "torch.export"])
 @pytest.mark.parametrize("nested", [True, False])
 @pytest.mark.parametrize("given", [("y",), ("y", "z")])
-def test_axes_of_further_keywords_by_their_names_alone(given: tuple[str, ...], nested: bool) -> None:
+def test_axes_of_further_keywords_by_their_names_alone(given: tuple[str, ...], nested: bool, capture: str) -> None:
     kwargs = {name: torch.randn(2, 3) for name in given}
     asked = {"y": {0: "rows"}, **({"z": {0: "rows"}} if "z" in given else {})}
     shapes = {"x": {0: "rows"}, **({"kwargs": asked} if nested else asked)}
-    program = to_onnx(Collecting(), (torch.randn(2, 3),), kwargs=kwargs, dynamic_shapes=shapes)
+    program = to_onnx(Collecting(), (torch.randn(2, 3),), kwargs=kwargs, dynamic_shapes=shapes, capture=capture)
     longer = {name: torch.randn(5, 3) for name in given}
     x = torch.randn(5, 3)
     torch.testing.assert_close(program(x, **longer)[0], Collecting()(x, **longer))

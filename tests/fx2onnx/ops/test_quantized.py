@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 import torch
 import torch.ao.quantization.fx._decomposed
-from inputs import OWN, halves, normal
+from inputs import INF, NAN, OWN, halves, normal
 from operators import Call, check_both, check_further, nodes_of
 from torch import nn
 
 from fx2onnx import to_onnx
 from fx2onnx.errors import UnsupportedArgument, UnsupportedOps
+from fx2onnx.ops import quantized
+from fx2onnx.ops.quantized import HALF_BELOW, LEAST, MOST, Rounding
 
 DECOMPOSED = torch.ops.quantized_decomposed
 GRIDS = [(torch.qint8, 3), (torch.qint8, -4), (torch.qint8, 0), (torch.quint8, 0), (torch.quint8, 127)]
@@ -38,6 +40,36 @@ def both(made: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 def test_a_grid_of_one_step_is_exact(dtype: torch.dtype, zero: int, step: float) -> None:
     exactly(lambda x: both(torch.quantize_per_tensor(x, step, zero, dtype)), halves(step))
     exactly(lambda x: both(torch.quantize_per_tensor(x, torch.tensor(step), torch.tensor(zero), dtype)), halves(step))
+
+
+def quantize_as(rounding: Rounding, x: torch.Tensor, step: float, zero: int) -> torch.Tensor:
+    """Quantise to qint8 as a torch that rounds so, computed with integers of 64 bits."""
+    inverse = (1 / torch.tensor(step)).item()
+    if rounding.adds_zero_point_first:
+        whole = (x.double() * inverse + zero).float().round()
+    else:
+        steps = (x * torch.tensor(inverse)).nan_to_num(nan=MOST, posinf=MOST, neginf=LEAST - 128).clamp(LEAST - 128, MOST)
+        whole = steps.round().double() + zero
+        whole = torch.where(whole < -(2**31), 127, whole) if rounding.wraps else whole
+    return whole.nan_to_num(nan=127).clamp(-128, 127).to(torch.int8)
+
+
+@pytest.mark.parametrize("zero", [-128, -4, 0, 3])
+@pytest.mark.parametrize("rounding", [Rounding(True, False), Rounding(False, True), Rounding(False, False)], ids=str)
+def test_each_way_to_round_is_exact_with_every_torch(rounding: Rounding, zero: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantized, "probe_rounding", lambda: rounding)
+    x = torch.cat([halves(0.7), torch.tensor([HALF_BELOW]), 0.7 * torch.tensor([-(2.0**31), LEAST, MOST, 2.0**31])])
+    call = Call(lambda x: torch.quantize_per_tensor(x, 0.7, zero, torch.qint8).int_repr(), (x[:7],), {})
+    program = to_onnx(call, (x[:7],), dynamic_shapes=(({0: "rows"},),), **OWN)
+    torch.testing.assert_close(program(x)[0], quantize_as(rounding, x, 0.7, zero), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("repeats", [1, 8, 40])
+@pytest.mark.parametrize("zero", [-4, 0, 3])
+def test_values_at_the_ends_of_int32_are_exact_in_short_and_long_tensors(zero: int, repeats: int) -> None:
+    ends = torch.tensor([HALF_BELOW, INF, -INF, NAN, -(2.0**31), LEAST, LEAST - 256, MOST, 2.0**31])
+    for step in (0.7, 1.0):
+        exactly(lambda x, step=step: both(torch.quantize_per_tensor(x, step, zero, torch.qint8)), ends.repeat(repeats))
 
 
 @pytest.mark.parametrize("step", [0.02, 0.7])
@@ -97,7 +129,9 @@ def test_what_else_is_done_with_quantised_tensors_is_refused(what: str) -> None:
 def test_types_that_no_kernel_has_are_refused() -> None:
     wide = torch.quantize_per_tensor(normal(3), 0.1, 0, torch.qint32)
     with pytest.raises(UnsupportedOps, match=r"has no kernels for torch.qint32"):
-        to_onnx(Call(lambda x: torch.quantize_per_tensor(x, 0.1, 0, torch.qint32).dequantize(), (normal(3),), {}), (normal(3),))
+        to_onnx(
+            Call(lambda x: torch.quantize_per_tensor(x, 0.1, 0, wide.dtype).dequantize(), (normal(3),), {}), (normal(3),), capture="run"
+        )
     with pytest.raises(UnsupportedArgument, match="quantised"):
         to_onnx(Call(lambda q: q.dequantize(), (wide,), {}), (wide,), capture="run")
     with pytest.raises(UnsupportedArgument, match=r"not supported: call dequantize\(\)"):

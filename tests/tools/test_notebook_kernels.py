@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import nbformat
 from nbclient import NotebookClient
-from nbval_kernels import through_files
+from notebook_kernels import through_files
 
 CELL = """import subprocess, sys
 done = subprocess.run([sys.executable, "-c", "raise ValueError('no')"], capture_output=True, text=True)
