@@ -52,29 +52,29 @@ BY_TEXT = 'lambda x: x * {"3": 1.0, "4": 2.0}.get(str(x.shape[0]), 5.0)'
 _by_text = eval(compile(BY_TEXT, "canary.py", "eval"))  # text that this package makes is not refused, so it has another file
 
 
-def _catching(x: Tensor) -> Tensor:
+def _catch_errors(x: Tensor) -> Tensor:
     try:
         return x * 2 if x.sum() > 0 else x
     except Exception:  # noqa: BLE001 - that is what the hook finds
         return x * 3
 
 
-def _by_root(x: Tensor) -> Tensor:
+def _scale_by_root(x: Tensor) -> Tensor:
     return x * math.sqrt(x.shape[0])
 
 
-def _by_number(x: Tensor) -> Tensor:
+def _branch_on_number(x: Tensor) -> Tensor:
     return x * 2 if x.sum().item() > 1 else x * 3
 
 
-def _by_row(x: Tensor) -> Tensor:
+def _loop_over_rows(x: Tensor) -> Tensor:
     state = x[0]
     for row in range(x.shape[0]):
         state = state * 0.5 + x[row]
     return state
 
 
-def _gradient(x: Tensor) -> Any:
+def _differentiate(x: Tensor) -> Any:
     with torch.enable_grad():
         y = x.detach().requires_grad_()
         return torch.autograd.grad((y**2).sum(), y)[0]
@@ -83,12 +83,12 @@ def _gradient(x: Tensor) -> Any:
 CANARIES = (
     Canary("torch.SymInt.__repr__", _by_text, "run", ToOnnxError, "converted to text"),
     Canary("torch.SymInt.__repr__ in torch.export", _by_text, "torch.export", ToOnnxError, "converted to text"),
-    Canary("the constructors of data-dependent errors", _catching, "torch.export", ToOnnxError, "catches the error"),
+    Canary("the constructors of data-dependent errors", _catch_errors, "torch.export", ToOnnxError, "catches the error"),
     Canary("SymNode.guard_int", lambda x: torch.zeros(int(x.shape[0])).sum() + x, "torch.export", FrozenDimension, "constant 4"),
-    Canary("functions of math", _by_root, "run"),
-    Canary("torch.Tensor.item", _by_number, "run"),
-    Canary("builtins.range", _by_row, "run"),
-    Canary("torch.autograd._engine_run_backward", _gradient, "run"),
+    Canary("functions of math", _scale_by_root, "run"),
+    Canary("torch.Tensor.item", _branch_on_number, "run"),
+    Canary("builtins.range", _loop_over_rows, "run"),
+    Canary("torch.autograd._engine_run_backward", _differentiate, "run"),
 )
 
 

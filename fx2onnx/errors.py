@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from .compat.operators import OpOverload
-from .libraries import INSTALLED, TORCH, is_in, package_parents, with_slashes
+from .libraries import INSTALLED, TORCH, is_in, normalise_separators, package_parents
 
 
 class ToOnnxError(Exception):
@@ -94,7 +94,7 @@ def shown_path(path: str) -> str:
     if "ipykernel_" in path or path.startswith("<ipython-input"):
         return "a cell of this notebook"
     packages = package_parents(path)  # the environment may be another than torch's
-    shown = Path(with_slashes(path))
+    shown = Path(normalise_separators(path))
     folder = next((folder for folder in (INSTALLED, *packages, Path.cwd()) if shown.is_relative_to(folder)), None)
     return shown.relative_to(folder).as_posix() if folder else path
 

@@ -18,13 +18,13 @@ PACKAGE_FOLDERS = frozenset(("site-packages", "dist-packages"))  # pip's; Debian
 OWN_DISTRIBUTION = "exportlab"  # the cases it brings are models of a user
 
 
-def with_slashes(path: str) -> str:
+def normalise_separators(path: str) -> str:
     """Return a path with "/" as its separator."""
     return path.replace("\\", "/")
 
 
 def _folder(path: Path) -> str:
-    return f"{with_slashes(str(path))}/"
+    return f"{normalise_separators(str(path))}/"
 
 
 INSTALLED = Path(torch.__file__).parents[1]
@@ -36,7 +36,7 @@ NUMPY = _folder(Path(numpy.__file__).parent)
 
 def is_in(path: str, *folders: str) -> bool:
     """Return whether a file is in one of these folders: `TORCH`, `NUMPY`, `PACKAGE`, or a part of them."""
-    return with_slashes(path).startswith(folders)
+    return normalise_separators(path).startswith(folders)
 
 
 @lru_cache(maxsize=4096)
@@ -45,7 +45,7 @@ def is_library_file(path: str) -> bool:
 
     The files of an editable install are those of its project. A project that contains the current folder is the user's.
     """
-    if PACKAGE_FOLDERS.intersection(with_slashes(path).split("/")) or is_in(path, TORCH):
+    if PACKAGE_FOLDERS.intersection(normalise_separators(path).split("/")) or is_in(path, TORCH):
         return True
     here = Path.cwd()
     return any(Path(path).is_relative_to(folder) and not here.is_relative_to(folder) for folder in _library_folders())
@@ -69,4 +69,4 @@ def _editable_project(distribution: Distribution) -> Path | None:
 
 def package_parents(path: str) -> Iterator[Path]:
     """Yield the folders of installed packages that contain a file, innermost first."""
-    return (parent for parent in Path(with_slashes(path)).parents if parent.name in PACKAGE_FOLDERS)
+    return (parent for parent in Path(normalise_separators(path)).parents if parent.name in PACKAGE_FOLDERS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from ..errors import first_sentence, shown_path
-from ..libraries import NUMPY, PACKAGE, TORCH, is_in, with_slashes
+from ..libraries import NUMPY, PACKAGE, TORCH, is_in, normalise_separators
 
 KEY = "a dynamic size is used as a key of a dict, a set or an lru_cache there, and an exported model cannot look it up"
 INSTEAD_OF_KEY = (
@@ -68,7 +68,7 @@ def format_error_line(error: BaseException) -> str:
 def line_among(frames: Iterable[traceback.FrameSummary]) -> str:
     """Return `file.py:14 in forward` of the first frame outside torch, NumPy and this package, or an empty string."""
     for frame in frames:
-        if not is_in(frame.filename, TORCH, NUMPY, PACKAGE, "<") and "sympy" not in Path(with_slashes(frame.filename)).parts:
+        if not is_in(frame.filename, TORCH, NUMPY, PACKAGE, "<") and "sympy" not in Path(normalise_separators(frame.filename)).parts:
             return f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
     return ""
 

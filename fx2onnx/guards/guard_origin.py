@@ -8,7 +8,7 @@ from traceback import FrameSummary
 
 from ..compat.shape_env import SLoc
 from ..errors import shown_path
-from ..libraries import INSTALLED, PACKAGE, TORCH, is_in, is_library_file, with_slashes
+from ..libraries import INSTALLED, PACKAGE, TORCH, is_in, is_library_file, normalise_separators
 from .specialization import SpecializedInOperator
 
 AROUND_TORCH = [f"{PACKAGE}patches/{name}.py" for name in ("one_hot", "vmap")]  # these forward torch's guards
@@ -42,7 +42,7 @@ def source_line(sloc: SLoc) -> str | None:
         return f"{Path(location['file']).name}:{location['line']} in {location['function']}"
     frame = _frame(sloc)
     text = str(sloc).strip("()")
-    if with_slashes(_file(sloc)).endswith("torch/nn/modules/module.py"):  # it only calls forward, which contains the test
+    if normalise_separators(_file(sloc)).endswith("torch/nn/modules/module.py"):  # it only calls forward, which contains the test
         return "a forward without a source file"
     if is_in(_file(sloc), TORCH) or text.startswith(TORCH_FILES):
         return None
@@ -54,7 +54,7 @@ def _file(sloc: SLoc) -> str:
         installed = INSTALLED / location["file"]
         return str(installed if installed.exists() else location["file"])
     frame = _frame(sloc)
-    if frame and with_slashes(frame.filename) in AROUND_TORCH:
+    if frame and normalise_separators(frame.filename) in AROUND_TORCH:
         return str(INSTALLED / "torch/overrides.py")
     return frame.filename if frame else str(sloc)
 

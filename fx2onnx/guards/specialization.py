@@ -9,7 +9,7 @@ from traceback import FrameSummary
 from typing import Any
 
 from ..compat.shape_env import SLoc, SymNode, uninteresting_files
-from ..libraries import CAPTURE, PACKAGE, TORCH, is_in, with_slashes
+from ..libraries import CAPTURE, PACKAGE, TORCH, is_in, normalise_separators
 from ..patches.registry import register_patch
 
 ONLY_CHECKS = "ATen/native/MaxPooling.h"  # it only checks that a window fits; the computation uses the dynamic size
@@ -55,7 +55,7 @@ def _place(frame: Any, file: str) -> Callable[[str | None], SLoc]:
     """Return a constructor of the location in the model, or in torch if only torch's code runs or merely checks."""
     while frame.f_code.co_filename in uninteresting_files():
         frame = frame.f_back
-    if with_slashes(file).endswith(ONLY_CHECKS):
+    if normalise_separators(file).endswith(ONLY_CHECKS):
         return partial(SLoc, FrameSummary(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
     found = frame
     while found is not None and is_in(found.f_code.co_filename, TORCH, *CAPTURE, "<"):

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from ..compat import fake_tensors, shape_env  # noqa: F401 - classes of both are patched
 from ..errors import CaptureError, shown_path
-from ..libraries import TORCH, with_slashes
+from ..libraries import TORCH, normalise_separators
 from .registry import apply_patches, register_patch
 
 KINDS = (
@@ -48,7 +48,7 @@ def _kept(own: Callable[..., None], kept: list[BaseException]) -> Callable[..., 
 def _check(kept: Sequence[BaseException]) -> None:
     for error in kept:
         frame = next(iter(traceback.extract_tb(error.__traceback__, limit=1)), None)  # the frame that caught the error
-        if frame is not None and not any(part in with_slashes(frame.filename) for part in TRACERS):
+        if frame is not None and not any(part in normalise_separators(frame.filename) for part in TRACERS):
             line = f"{shown_path(frame.filename)}:{frame.lineno} in {frame.name}"
             raise CaptureError(
                 f"the model evaluates a condition on a tensor value at {line}, and catches the error that the capture raises: "

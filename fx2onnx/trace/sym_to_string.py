@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..compat.shape_env import free_unbacked_symbols
-from ..libraries import is_in, is_library_file, with_slashes
+from ..libraries import is_in, is_library_file, normalise_separators
 from ..patches.registry import register_patch
 from .refusal import NoFallback
 from .source_location import line_of, outside
@@ -18,7 +18,7 @@ from .source_location import line_of, outside
 NUMBERS = ("torch.SymInt", "torch.SymFloat", "torch.SymBool")
 INSTEAD = "an exported model cannot make this text. Compare the number itself, and print it outside the model"
 OF_A_NUMBER = re.compile(r"[\W_x]*\d[\W\d_x]*")  # `3`, `[3]`, `224x224`
-LOGGING = with_slashes(f"{Path(logging.__file__).parent}/")
+LOGGING = normalise_separators(f"{Path(logging.__file__).parent}/")
 
 
 @register_patch(

@@ -12,15 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from ..compat import dispatch
 from ..compat import trees as pytree
-from ..compat.dispatch import (
-    DisablePythonDispatcher,
-    DisableTorchFunction,
-    DispatchKey,
-    ProxyTorchDispatchMode,
-    TorchDispatchMode,
-    disable_current_modes,
-)
 from ..compat.fake_tensors import FakeTensor, UnsupportedFakeTensorException, unset_fake_temporarily
 from ..compat.operators import OpOverload
 from ..errors import first_sentence
@@ -46,7 +39,7 @@ SEED = 5_738_291_046  # of runs; a model that draws from another seed has set it
 CONTIGUOUS = pytree.tree_structure(((0,), {"memory_format": 0}))
 
 
-class Tracer(ProxyTorchDispatchMode):
+class Tracer(dispatch.ProxyTorchDispatchMode):
     """Records pre-dispatch operator calls before decompositions, in place of torch.export's tracer.
 
     Tensors are identified by id and by memory, because an operator may return another object. All are kept alive until the run ends.
@@ -55,7 +48,7 @@ class Tracer(ProxyTorchDispatchMode):
     def __init__(
         self, state: Mapping[str, torch.Tensor], script: PathDecisions, follower: TraceListener | None = None, scopes: Scopes | None = None
     ) -> None:
-        TorchDispatchMode.__init__(self, DispatchKey.PreDispatch)
+        dispatch.TorchDispatchMode.__init__(self, dispatch.DispatchKey.PreDispatch)
         self._mode_key = None  # type: ignore[assignment]  # another mode does not replace this one
         self.pre_dispatch = True
         self.rows: list[OpEvent] = []
@@ -89,10 +82,10 @@ class Tracer(ProxyTorchDispatchMode):
         return False
 
     def __enter__(self) -> Tracer:
-        return TorchDispatchMode.__enter__(self)
+        return dispatch.TorchDispatchMode.__enter__(self)
 
     def __exit__(self, *raised: Any) -> None:
-        TorchDispatchMode.__exit__(self, *raised)
+        dispatch.TorchDispatchMode.__exit__(self, *raised)
 
     def place(self, tensor: torch.Tensor, ref: Ref, given_as: str = "") -> None:
         """Record where a tensor comes from, and its memory if that existed before the run."""
@@ -132,7 +125,7 @@ class Tracer(ProxyTorchDispatchMode):
         """The number of an equal constant, because each iteration of a loop creates one."""
         if self.made_of is not None:
             raise self.refusal("a tensor is created from sizes in a model with loops over a dynamic dimension,")
-        with disable_current_modes():
+        with dispatch.disable_current_modes():
             same = (number for number, other in enumerate(self.constants) if other.dtype == tensor.dtype and torch.equal(other, tensor))
             return next(same, len(self.constants))
 
@@ -173,7 +166,7 @@ class Tracer(ProxyTorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         """Record the call, and make it."""
-        with DisableTorchFunction():  # calls on tensors in here are not those of the model
+        with dispatch.DisableTorchFunction():  # calls on tensors in here are not those of the model
             return self._record(effects.replace_lift_fresh(func), args, kwargs or {})
 
     def _record(self, func: Any, args: tuple[Any, ...], kwargs: Any) -> Any:
@@ -216,7 +209,7 @@ class Tracer(ProxyTorchDispatchMode):
     def _call(self, func: OpOverload, args: tuple[Any, ...], kwargs: Any) -> Any:
         """Make the call. Its error is inconclusive if the actual values would not have led to this branch."""
         try:
-            with DisablePythonDispatcher():  # as in eager, and faster
+            with dispatch.DisablePythonDispatcher():  # as in eager, and faster
                 if effects.is_identity(func, args):
                     return args[0]
                 return func(*args, **kwargs) if self.work is None else self._call_within_budget(self.work, func, args, kwargs)

@@ -48,7 +48,7 @@ def test_a_file_of_an_installed_package_is_a_library_s(path: str) -> None:
     assert is_library_file(path)
 
 
-@pytest.mark.parametrize("path", ["/home/me/site-packages-of-mine/model.py", r"C:\Users\me\model.py", "<stdin>", __file__])
+@pytest.mark.parametrize("path", ["/models/site-packages-of-mine/model.py", r"C:\models\model.py", "<stdin>", __file__])
 def test_a_file_elsewhere_is_the_user_s(path: str) -> None:
     assert not is_library_file(path)
 
