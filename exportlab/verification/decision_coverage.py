@@ -13,7 +13,7 @@ from ..outcomes import Outcome
 from .boundary_values import Varied, edges
 from .check_spec import CheckSpec
 from .conditions import Conditions, describe_site
-from .report import NOT_CHECKED, Check
+from .report import Check
 from .search import Search, greatest_taken
 from .values import FURTHER, integers_at, integers_at_most, integers_of, integers_spread, mutate_sample, sizes_of
 
@@ -31,7 +31,7 @@ class Coverage:
     def checks(self) -> list[Check]:
         """Return the row of the report; none if the module makes no value-dependent decisions."""
         if self.problem:
-            return [Check("conditions", "", Outcome.SKIPPED, detail=f"{NOT_CHECKED}: eager cannot be observed: {self.problem}")]
+            return [Check("conditions", "", Outcome.SKIPPED, detail=f"eager cannot be observed: {self.problem}")]
         sites, left = len(self.conditions.seen), [describe_site(*same) for same in self.conditions.never_changed().items()]
         if not sites:
             return []

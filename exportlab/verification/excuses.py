@@ -26,7 +26,7 @@ from .difference import Difference, difference_of, distances
 from .fast_path import WORDS as OF_THE_FAST_PATH
 from .fast_path import is_of_the_fast_path
 from .float64_reference import BEYOND, Ruling, adjudicate, half_in, is_beyond
-from .report import NOT_CHECKED, ROUNDING, Check
+from .report import ROUNDING, Check
 from .ties import WORDS as OF_TIES
 from .ties import apart_in_order, sorts
 
@@ -122,7 +122,7 @@ def _decides_nothing(pair: Pair) -> Check | None:
     try:
         same = collect_decisions(pair.subject.module, pair.probe.calls) == collect_decisions(pair.subject.module, pair.subject.first)
     except Exception as error:  # noqa: BLE001 - eager accepted these calls before, so the recording failed; report that
-        detail = f"{NOT_CHECKED}: {PROPAGATES_DIFFERENTLY}; eager cannot be observed: {first_line(error)}"
+        detail = f"{PROPAGATES_DIFFERENTLY}; eager cannot be observed: {first_line(error)}"
         return pair.probe.check(Outcome.SKIPPED, detail=detail)
     return (
         pair.probe.check(Outcome.SKIPPED, detail=f"{PROPAGATES_DIFFERENTLY}; the model's decisions don't depend on them") if same else None
