@@ -22,16 +22,14 @@ from .report import NOT_CHECKED, REFUSED, Check
 
 
 class _Eager:
-    """A copy of a module. While `is_running`, an error is the module's own; any other error is a failure of the check."""
+    """A copy of a module. Once it `has_started`, an error comes from the module or from what it returns; before, the check failed."""
 
     def __init__(self, module: nn.Module) -> None:
-        self.copied, self.is_running = fresh(module), False
+        self.copied, self.has_started = fresh(module), False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.is_running = True
-        returned = self.copied(*args, **kwargs)
-        self.is_running = False
-        return returned
+        self.has_started = True
+        return self.copied(*args, **kwargs)
 
 
 def run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | None = None) -> Check:
@@ -48,7 +46,7 @@ def _run_check(probe: CheckSpec, subject: UnderTest, dependence: Dependence | No
         with time_limit(subject.patience.seconds) if probe.variation.name or not probe.asked else subject.patience.measured():
             expected = run_calls(eager, probe.calls)
     except Exception as error:  # noqa: BLE001 - if eager rejects a call, report it and don't run the artifact
-        why = REFUSED if eager.is_running or isinstance(error, TooSlow) else NOT_CHECKED
+        why = REFUSED if eager.has_started or isinstance(error, TooSlow) else NOT_CHECKED
         return probe.check(Outcome.SKIPPED, detail=f"{why}: {first_line(error)}"), frozenset()
     try:
         leaves = _flatten_dense_leaves(expected)
