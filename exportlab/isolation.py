@@ -22,7 +22,10 @@ from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Literal
+
+from fx2onnx.internal_errors import is_internal
 
 from .diagnostics import ANSI
 from .messages import chain, first_line
@@ -35,6 +38,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # man 2 prctl
 NO_GPU = {"CUDA_VISIBLE_DEVICES": ""}  # for forks: after `torch.cuda.is_available()` in the parent, CUDA fails to start in a fork
 CAN_FORK = hasattr(os, "fork") and sys.platform != "darwin"  # macOS: a fork is unsafe once torch or a system library has threads
 NOT_ISOLATED = "exportlab: this platform cannot fork processes, so calls run in this process, without limits on time and memory"
+PACKAGE = f"{Path(__file__).parent.as_posix()}/"
 DEEP = 60  # maximum number of traceback frames; the innermost ones are kept
 
 
@@ -58,6 +62,7 @@ class Failure:
         types: the types of the error and its causes, including base classes.
         frames: the tracebacks of the error and its causes, root cause last, innermost frame last.
         notes: the notes that were added to the exceptions.
+        internal: whether it is a defect of `exportlab` or `to_onnx`, and not of the model.
     """
 
     kind: Literal["raised", "timeout", "crash"]
@@ -66,6 +71,7 @@ class Failure:
     types: tuple[str, ...] = ()
     frames: tuple[Frame, ...] = ()
     notes: tuple[str, ...] = ()
+    internal: bool = False
 
     @property
     def outcome(self) -> Outcome:
@@ -330,7 +336,8 @@ def failure_of(error: BaseException) -> Failure:
     types = dict.fromkeys(kind.__name__ for cause in causes for kind in type(cause).__mro__)
     frames = [Frame(f.filename, f.lineno or 0, f.name) for cause in causes for f in traceback.extract_tb(cause.__traceback__)]
     notes = tuple(note for cause in causes for note in getattr(cause, "__notes__", ()))
-    return Failure("raised", first_line(error), message, tuple(types), tuple(frames[-DEEP:]), notes)
+    internal = "InternalError" in types or is_internal(causes[-1], PACKAGE)
+    return Failure("raised", first_line(error), message, tuple(types), tuple(frames[-DEEP:]), notes, internal)
 
 
 def die_with_parent() -> None:

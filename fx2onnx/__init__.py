@@ -20,6 +20,7 @@ from .canaries import check_hooks
 from .check import check_numbers
 from .errors import ToOnnxError, UnsupportedArgument, format_value, op_title
 from .garbage import older_objects_frozen
+from .internal_errors import internal_errors_explained
 from .locking import CAPTURE_LOCK
 from .lower.conversion import Conversion, ConversionOptions
 from .mode import switch_to_eval
@@ -95,7 +96,7 @@ def to_onnx(
     artifacts = Artifacts(artifacts_dir, report, profile, dump_exported_program, bool(verbose))
     way = CaptureRequest(args, given, shapes, strict, tuple(accept_ranges), dump_exported_program)
     sources = partial(dispatch_of, custom_translation_table or {}, own_translations(), asked.opset, fallback, pair_translations())
-    with CAPTURE_LOCK, artifacts.kept(), caches_known(), older_objects_frozen():
+    with CAPTURE_LOCK, artifacts.kept(), internal_errors_explained(), caches_known(), older_objects_frozen():
         program = capture_model(model, way, capture, lambda found: _convert(found, asked, sources(), classes, optimize, artifacts))
         _warn_of(program.report.unchanged_inputs)
         if verify:

@@ -26,6 +26,10 @@ class CaptureError(ToOnnxError):
     stage = "capture"
 
 
+class InternalError(ToOnnxError):
+    """`to_onnx` has a defect: the error behind it, its cause, is not the model's."""
+
+
 class FrozenDimension(ToOnnxError):
     """A dimension that was requested as dynamic is constant, or its range is narrower than requested."""
 

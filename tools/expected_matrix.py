@@ -1,6 +1,6 @@
 """Every outcome that is expected, held against a new sweep.
 
-`python tools/expected_matrix.py --check [--quick | --moving] [--exporters NAMES]`, `--write` to store what is expected, or
+`python tools/expected_matrix.py --check [--quick [CASES] | --moving] [--exporters NAMES]`, `--write` to store what is expected, or
 `--store FILE` to store a sweep of some cases.
 """
 
@@ -95,12 +95,12 @@ def load_expected(names: Collection[str] = ()) -> dict[Run, Outcome]:
     return {run: Outcome(outcome) for run, outcome in found.items() if not names or run[1] in names}
 
 
-def run_check(quick: bool, once: bool, only: Sequence[str]) -> int:
-    """Check what the command line asks for, and return the number of differences."""
+def run_check(quick: int, once: bool, only: Sequence[str]) -> int:
+    """Check what the command line selects, all cases or `quick` of them, and return the number of differences."""
     names = runnable(only or dict.fromkeys(exporter for _, exporter, _ in load_expected()))
     expected = moving(load_expected(names)) if once else load_expected(names)
     everything = dict.fromkeys([*(case for case, *_ in expected), *(case.name for case in zoo.cases())])
-    return check(expected, covering(expected) if quick else everything, names)
+    return check(expected, covering(expected, quick) if quick else everything, names)
 
 
 def runnable(names: Iterable[str]) -> list[str]:
@@ -141,7 +141,15 @@ def main() -> int:
     does.add_argument("--write", action="store_true", help="expect what the stored sweep has")
     does.add_argument("--store", type=Path, metavar="FILE", help="store a sweep of some cases, and expect what it has")
     less = parser.add_mutually_exclusive_group()
-    less.add_argument("--quick", action="store_true", help=f"only {QUICK} cases, which show every outcome")
+    less.add_argument(
+        "--quick",
+        type=int,
+        nargs="?",
+        const=QUICK,
+        default=0,
+        metavar="CASES",
+        help=f"only so many cases, {QUICK} by default, which show every outcome",
+    )
     less.add_argument("--moving", action="store_true", help="every case, in one mode: dynamic where it has axes that move")
     parser.add_argument("--exporters", type=lambda names: names.split(","), default=[], help="only these, separated by commas")
     chosen = parser.parse_args()

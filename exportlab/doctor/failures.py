@@ -12,6 +12,8 @@ DECOMPOSE = {"run_decompositions", "decompose_with_registry", "_decompose_export
 
 def stage_of(outcome: Outcome, failure: Failure) -> str:
     """Return the stage of a failure, as used by known errors. For a conversion, it's derived from the functions in the traceback."""
+    if failure.internal:
+        return "internal"
     if outcome is not Outcome.CONVERT:
         return str(outcome)
     files = " ".join(frame.file for frame in failure.frames)

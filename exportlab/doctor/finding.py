@@ -16,7 +16,7 @@ class Finding:
     """One defect.
 
     Attributes:
-        stage: a stage of known errors, or `timeout`, `crash`, `closed`.
+        stage: a stage of known errors, or `timeout`, `crash`, `closed`, `internal` (of the exporter), `doctor` (of exportlab).
         exporters: the affected exporters.
         defect: the problem, in one sentence. place: the line of the user's code, if known.
         fix: the smallest change, in words. code: the change as lines to paste. known: the matching known error.
@@ -49,6 +49,8 @@ HEADLINES = {  # by stage: for one exporter, and for several
     "decomposition": ("cannot decompose an operator", "cannot decompose an operator"),
     "translation": ("cannot translate the model", "cannot translate the model"),
     "optimiser": ("fails while optimising the graph", "fail while optimising the graph"),
+    "internal": ("fails with an error of its own", "fail with errors of their own"),
+    "doctor": ("was not examined", "were not examined"),
     "saving": ("exports a model that cannot be saved", "export a model that cannot be saved"),
     "load": ("exports a model that ONNX Runtime cannot load", "export a model that ONNX Runtime cannot load"),
     "run": ("exports a model that ONNX Runtime cannot run", "export a model that ONNX Runtime cannot run"),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ..errors.known import KnownError, get, recognise, smallest_change
+from ..exporters.to_onnx import shown_path
 from ..isolation import Failure
 from ..outcomes import Outcome
 from ..verification.report import Check
@@ -25,6 +26,7 @@ LACKS = re.compile(r"cannot export ([\w.]*\w)")
 RECORD = re.compile(r"Found <class '[\w.]*\.(\w+)'> in output, which is not a known type")
 NARROW = re.compile(r"\bb?float16\b|autocast")
 OF_THE_CAPTURE = "make the export behave like eager: this condition depends on how the model is run, not on its inputs"
+REPORT = "This is a defect of exportlab and not of your model: please report it with this message"
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
 
 
@@ -88,12 +90,23 @@ def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
         yield make_hidden_mask_finding(trial) if trial.only_closed else _silent(trial, facts)
     elif trial.outcome is Outcome.NARROW:
         yield _narrow(trial, facts)
+    elif trial.failure is not None and trial.failure.internal:
+        yield _make_internal_finding(trial, trial.failure)
     elif trial.outcome in (Outcome.TIMEOUT, Outcome.CRASH) and trial.failure:
         yield _make_end_finding(trial, trial.failure, facts)
     elif trial.failure is not None:
         yield _make_failure_finding(trial, trial.failure, stage_of(trial.outcome, trial.failure), facts)
     elif trial.outcome is Outcome.RUN:
         yield _refused_run(trial)
+
+
+def _make_internal_finding(trial: Trial, failure: Failure) -> Finding:
+    """Return the finding for a defect of `to_onnx` or of this package, for which no line of the model is named."""
+    if "InternalError" in failure.types:
+        return Finding("internal", (trial.label,), sentence(failure), detail=failure.message)
+    frame = failure.frames[-1]
+    defect = f"internal error in exportlab: {failure.error} at {shown_path(frame.file)}:{frame.line} in {frame.function}. {REPORT}"
+    return Finding("doctor", (trial.label,), defect, detail=failure.message)
 
 
 def _make_end_finding(trial: Trial, failure: Failure, facts: Facts) -> Finding:

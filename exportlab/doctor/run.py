@@ -33,6 +33,7 @@ CAPTURES = ("non-strict", "strict", "draft")
 SHARE, LEAST = 5, 20.0  # a step gets a fifth of the total time, but at least 20 seconds if they are left; the last step gets the rest
 STUCK = (Outcome.CAPTURE, Outcome.FROZEN, Outcome.NARROW)
 COPIES = ("torchscript",)  # exporters that make several copies of the weights
+OUR_DEFECT = "internal error in exportlab, which is not a defect of your model"
 NO_TIME = Failure("timeout", "TimeLimit: no time was left")
 Failed = Callable[[Failure], Event | None]
 
@@ -226,7 +227,8 @@ def _try(workaround: Workaround, patient: Subject, trial: Trial, folder: Path, t
 
 
 def _unusable(failure: Failure) -> Event:
-    return Unusable(replace(failure, error=f"the model itself, before any export: {failure.error}"))
+    where = OUR_DEFECT if failure.internal else "the model itself, before any export"
+    return Unusable(replace(failure, error=f"{where}: {failure.error}"))
 
 
 def _no_capture(how: str, failure: Failure) -> Event:

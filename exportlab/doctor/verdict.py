@@ -31,7 +31,8 @@ class Verdict:
 def verdict_of(facts: Facts, findings: Sequence[Finding]) -> Verdict:
     """Return the verdict, also for input that can't be used."""
     if facts.unusable is not None:
-        return Verdict(f"unusable input: {facts.unusable.error}{_format_location(facts.unusable)}", UNUSABLE)
+        label = "" if facts.unusable.internal else "unusable input: "
+        return Verdict(f"{label}{facts.unusable.error}{_format_location(facts.unusable)}", UNUSABLE)
     chosen = find_best_trial(facts)
     if chosen is None:
         return Verdict(_not_right(facts, findings), NOT_RIGHT)

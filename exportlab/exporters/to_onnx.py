@@ -5,7 +5,7 @@ from __future__ import annotations
 from fx2onnx import ToOnnxError, to_onnx
 from fx2onnx.arguments import names_of
 from fx2onnx.caches import caches_known, containers_kept
-from fx2onnx.errors import op_title, shown_path, users_line
+from fx2onnx.errors import InternalError, op_title, shown_path, users_line
 from fx2onnx.guards.dims import moves
 from fx2onnx.ir.captured_program import RunProgram
 from fx2onnx.libraries import is_library_file
@@ -24,6 +24,7 @@ __all__ = [
     "EXTERNAL_DATA_ABOVE",
     "FUNCTION_DOMAIN",
     "SAID",
+    "InternalError",
     "RunProgram",
     "ToOnnxError",
     "caches_known",

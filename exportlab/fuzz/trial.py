@@ -10,7 +10,7 @@ import torch
 from ..defaults import GiB
 from ..diagnostics import names_cause
 from ..exporters import Exporter
-from ..exporters.to_onnx import ToOnnxError
+from ..exporters.to_onnx import InternalError, ToOnnxError
 from ..isolation import run_isolated
 from ..outcomes import Outcome
 from ..verification.comparison import Attempt, attempt, reason
@@ -87,4 +87,9 @@ def _find_failed_check(made: Attempt) -> Check | None:
 
 def _is_internal(made: Attempt) -> bool:
     refused_by_runtime = made.outcome in (Outcome.LOAD, Outcome.RUN)
-    return made.exporter == OURS and (refused_by_runtime or not (made.error is None or isinstance(made.error, ToOnnxError)))
+    return made.exporter == OURS and (refused_by_runtime or is_internal_error(made.error))
+
+
+def is_internal_error(error: BaseException | None) -> bool:
+    """Return whether `to_onnx` raised an error that it does not document, or reports a defect of its own."""
+    return isinstance(error, InternalError) or not (error is None or isinstance(error, ToOnnxError))

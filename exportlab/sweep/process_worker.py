@@ -99,7 +99,8 @@ class Worker:
         if failure is None:
             return self._checked(task, ended.value)
         if failure.kind == "raised" and "Exception" in failure.types:  # SystemExit isn't one
-            raise (CaseError if ran else EagerError)(f"{task.case}: {failure.error}")
+            ours = "internal error in exportlab, which is not a defect of the case: " if failure.internal else ""
+            raise (CaseError if ran else EagerError)(f"{task.case}: {ours}{failure.error}")
         begin = "" if ran or failure.error.startswith(WORKER_DIED) else EAGER
         return _lost(task, failure.outcome, f"{begin}{failure.error}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 
 from ..compat import trees as pytree
-from ..errors import ToOnnxError, first_sentence
+from ..errors import InternalError, ToOnnxError, first_sentence
 from ..guards.dims import moves
 from ..patches.registry import apply_patches
 from ..patches.transformer_encoder import mask_padding_as_in_eager
@@ -112,6 +113,7 @@ def _capture(model: Any, way: CaptureRequest, by: str, use: Callable[[Capture], 
         raise
     except ToOnnxError as error:
         unheard = error if isinstance(error, (ListLengthFollowsSize, TooManyPaths)) else None
+        internal = error if isinstance(error, InternalError) else None
         heavy, reason = isinstance(error, NeedsRealValues), f"{type(error).__name__}: {first_sentence(error)}"
         odd = first_sentence(error) if isinstance(error, (CallSequenceDiverged, ConstantDiverged)) else ""
         if isinstance(error, AliasDiverged) and by != "run" and any(map(moves, pytree.tree_leaves(way.dynamic_shapes))):
@@ -122,6 +124,8 @@ def _capture(model: Any, way: CaptureRequest, by: str, use: Callable[[Capture], 
         return use(way.capture_by_tracing(model))
     try:
         found = way.capture_with_torch_export(model)
+        if internal is not None:
+            warnings.warn(f"the model is captured with torch.export, because of an {internal}", stacklevel=4)
         if odd:
             way.validate_against_eager(found, model, odd, least=1)
         return use(replace(found, trace_failure=reason))
@@ -129,6 +133,9 @@ def _capture(model: Any, way: CaptureRequest, by: str, use: Callable[[Capture], 
         raise
     except ToOnnxError as error:
         refused = error  # handled further down, where an error of the model's own stands in no other's context
+    if internal is not None:
+        internal.add_note(f"capture with torch.export also fails: {first_sentence(refused)}")
+        raise internal
     if unheard is not None:
         if isinstance(unheard, TooManyPaths):
             unheard.add_note(f"torch.export also fails: {first_sentence(refused)}")

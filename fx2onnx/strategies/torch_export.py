@@ -15,13 +15,14 @@ from torch.export import Dim
 from ..compat import trees as pytree
 from ..compat.exporting import backed_size_oblivious, forget_static_exports
 from ..compat.shape_env import CompileContext
-from ..errors import CaptureError, FrozenDimension, first_sentence
+from ..errors import CaptureError, FrozenDimension, ToOnnxError, first_sentence
 from ..guards.accepted_ranges import sizes_accepted
 from ..guards.conditions import conditions, ranges
 from ..guards.dims import DynamicDim, check_accepted, is_hint, moves, promises
 from ..guards.dynamic_shapes import ADVICE, check_dynamic_dims, dynamic_dims, quote_names, symbol_of, what_became_constant
 from ..guards.error_text import format_error_line, said_by
 from ..guards.program_guards import guards_of
+from ..internal_errors import describe_internal_error, is_internal
 from ..patches.caught_errors import refuse_caught_errors
 from ..patches.module_to import allow_harmless_casts
 from ..patches.registry import apply_patches, register_context
@@ -103,7 +104,7 @@ def export_module(
     """
     try:
         return _unless_refused(module, args, kwargs, dynamic_shapes, strict)
-    except CaptureError:
+    except ToOnnxError:
         raise
     except Exception as error:
         lenient = pytree.tree_map(lambda dim: Dim.AUTO if moves(dim) else dim, dynamic_shapes, is_leaf=moves)
@@ -125,11 +126,13 @@ def _unless_refused(
     with explain_gradients(module) as lines:
         try:
             return _export_once(module, args, kwargs, dynamic_shapes, strict)
-        except CaptureError:
+        except ToOnnxError:
             raise
         except Exception as error:
             if "Constraints violated" in str(error):
                 raise
+            if is_internal(error):
+                raise describe_internal_error(error, "capture") from error
             computed = (
                 f' The model computes gradients at {lines[-1]}, which capture="run" may support.'
                 if lines and not format_error_line(error)

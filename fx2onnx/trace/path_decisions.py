@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import dis
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, Protocol, TypeAlias
 
 import torch
 
+from ..internal_errors import is_raised_on_purpose
 from .data_dependent_while import Whiles
 from .plan import Plan
 from .source_location import line_of, outside
@@ -121,14 +120,7 @@ def is_branch(func: Any, args: Sequence[Any]) -> bool:
 
 def is_deliberate(error: Exception) -> bool:
     """Return whether a Python `raise` or `assert` raised this error, outside the handling of another one."""
-    last = error.__traceback__
-    while last is not None and last.tb_next is not None:
-        last = last.tb_next
-    return last is not None and error.__context__ is None and error.__cause__ is None and _raises(last)
-
-
-def _raises(at: TracebackType) -> bool:
-    return dis.opname[at.tb_frame.f_code.co_code[at.tb_lasti]] == "RAISE_VARARGS"
+    return error.__context__ is None and error.__cause__ is None and is_raised_on_purpose(error)
 
 
 def _writes(op: Any) -> bool:

@@ -15,6 +15,7 @@ from ..compat.dispatch import enable_python_dispatcher
 from ..compat.exporting import compiling_state_context
 from ..compat.fake_tensors import FakeTensor
 from ..guards.error_text import describe_unregistered_class
+from ..internal_errors import describe_internal_error, is_internal
 from ..ir.expressions import expression
 from ..patches.registry import apply_patches
 from . import (
@@ -82,6 +83,8 @@ def trace(
     except Exception as error:
         if tracer.refused is not None:
             raise tracer.refused from None
+        if is_internal(error):
+            raise describe_internal_error(error, "capture") from error
         if not script.answers or tracer.has_failed or not is_deliberate(error):
             raise
         return Trace(tracer.rows, [], None, tracer.constants, error, answers=tracer.constness.answers)

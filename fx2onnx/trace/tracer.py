@@ -17,6 +17,7 @@ from ..compat import trees as pytree
 from ..compat.fake_tensors import FakeTensor, UnsupportedFakeTensorException, unset_fake_temporarily
 from ..compat.operators import OpOverload
 from ..errors import first_sentence
+from ..internal_errors import is_internal
 from ..ir.expressions import expression, storage
 from . import effects
 from .canonical_indexing import RECORD_CONTIGUOUS_AS_COPY
@@ -215,7 +216,7 @@ class Tracer(dispatch.ProxyTorchDispatchMode):
                 return func(*args, **kwargs) if self.work is None else self._call_within_budget(self.work, func, args, kwargs)
         except Exception as error:
             self.has_failed = True
-            if not self._script.is_off_trace:
+            if not self._script.is_off_trace or is_internal(error):
                 raise
             where = f"in a branch that these values do not take, after the condition at {self._script.lines[-1]},"
             raise self.refusal(f"{func} fails ({type(error).__name__}: {first_sentence(error)}) {where}") from error

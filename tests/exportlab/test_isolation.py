@@ -25,7 +25,7 @@ import exportlab
 import fx2onnx
 from exportlab import to_onnx
 from exportlab.cases import case
-from exportlab.isolation import Abandoned, Failure, events, run_isolated
+from exportlab.isolation import PACKAGE, Abandoned, Failure, events, run_isolated
 from exportlab.specs import tensor
 
 GiB = 2**30
@@ -192,3 +192,12 @@ def test_every_fork_of_a_generator_names_its_devices() -> None:
 def test_a_fork_sees_no_gpu(anew: bool, seen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     assert run_isolated(partial(os.getenv, "CUDA_VISIBLE_DEVICES"), seconds=60, memory=8 * GiB, anew=anew).value == seen
+
+
+def test_a_mistake_of_this_package_is_marked_and_an_error_of_a_call_is_not() -> None:
+    known: dict[str, Any] = {}
+    exec(compile("def mistake():\n    return {}['key']", f"{PACKAGE}sweep/worker.py", "exec"), known)
+    for call, internal in ((known["mistake"], True), (lambda: {}["key"], False)):
+        ended = run_isolated(call, seconds=60, memory=2**40)
+        assert ended.failure is not None
+        assert ended.failure.internal is internal

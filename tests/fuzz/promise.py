@@ -32,7 +32,7 @@ from exportlab.sweep import SweepError
 from exportlab.sweep.records import RecordsError
 from exportlab.target import BadInput
 from exportlab.verification.report import VerificationError
-from fx2onnx.errors import ToOnnxError, UnsupportedOps, WrongNumbers
+from fx2onnx.errors import InternalError, ToOnnxError, UnsupportedOps, WrongNumbers
 
 OURS = tuple(str(Path(package.__file__).parent) + os.sep for package in (exportlab, fx2onnx))
 NAMED = (ToOnnxError, BadInput, RecordsError, SweepError, VerificationError, MissingProgram, BrokenEntryPoint)
@@ -104,6 +104,8 @@ def what_is_wrong_with(error: BaseException) -> str:
         return "it has several lines"
     if not str(error):
         return "it says nothing"
+    if isinstance(error, InternalError):
+        return "it is a defect of to_onnx"
     if isinstance(error, NAMED):
         return ""
     if not isinstance(error, BUILT_IN):

@@ -10,8 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+import fx2onnx
+from exportlab import doctor
 from exportlab.cases import Sample
-from exportlab.doctor import run
+from exportlab.doctor import run, trial
 from exportlab.doctor.events import LeftOut, Trial
 from exportlab.doctor.facts import Facts
 from exportlab.doctor.failures import sentence
@@ -21,7 +23,7 @@ from exportlab.doctor.run import Examination, Options
 from exportlab.doctor.steps import run_eagerly
 from exportlab.doctor.subject import patient_of, summary_of
 from exportlab.doctor.workarounds import WORKAROUNDS
-from exportlab.isolation import Failure, failure_of
+from exportlab.isolation import PACKAGE, Failure, failure_of
 from exportlab.outcomes import Outcome
 from exportlab.verification.report import Check
 
@@ -165,3 +167,33 @@ def test_a_step_that_took_too_long_is_not_said_to_have_had_no_time(examination: 
     examination.facts.keep(event)
     assert examination.facts.left_out == ["changes of your code (not done after 48 s)"]
     assert examination._not_mended(run.NO_TIME) == LeftOut("changes of your code", "no time was left")
+
+
+def stumble(*_: Any) -> Any:
+    """Look up a missing name, as if in a file of exportlab."""
+    known: dict[str, Any] = {"torch": torch}
+    exec(compile("def mistake():\n    return torch.no_such_function", f"{PACKAGE}verification/difference.py", "exec"), known)
+    return known["mistake"]()
+
+
+def test_a_mistake_of_ours_is_no_defect_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "run_verify_step", stumble)
+    found = doctor(nn.Linear(3, 2), (torch.ones(2, 3),), exporters=["to_onnx"])
+    assert [finding.stage for finding in found.findings] == ["doctor"]
+    assert [finding.place for finding in found.findings] == [None]
+    assert found.verdict.line == "no correct export: to_onnx was not examined"
+    assert "internal error in exportlab: AttributeError: module 'torch' has no attribute 'no_such_function'" in " ".join(str(found).split())
+
+
+def test_a_mistake_of_to_onnx_names_no_line_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fx2onnx, "apply_passes", stumble)
+    found = doctor(nn.Linear(3, 2), (torch.ones(2, 3),), exporters=["to_onnx"])
+    assert [(finding.stage, finding.place) for finding in found.findings] == [("internal", None)]
+    assert "to_onnx fails with an error of its own" in str(found)
+    assert "This is a defect of to_onnx and not of your model" in " ".join(str(found).split())
+
+
+def test_a_mistake_of_ours_in_eager_is_no_unusable_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "run_eagerly", stumble)
+    found = doctor(nn.Linear(3, 2), (torch.ones(2, 3),), exporters=["to_onnx"])
+    assert found.verdict.line.startswith("internal error in exportlab, which is not a defect of your model: AttributeError")
