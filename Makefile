@@ -12,7 +12,7 @@ COMPILED ?= mlp,batch_norm,same_tensor_thrice,tied_embedding,branch_on_batch,con
 site preview page test test-landing test-all matrix matrix-cases matrix-check matrix-moving previous notebooks bench: export OMP_NUM_THREADS := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help site preview page test test-landing test-all notebooks lab bench matrix matrix-cases matrix-check matrix-moving previous web headers lint clean constraints
+.PHONY: help site preview page test test-landing test-all test-oldest notebooks lab bench matrix matrix-cases matrix-check matrix-moving previous web headers lint clean constraints
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -68,6 +68,9 @@ matrix-check: $(READY)  ## sweep every case again, and name every outcome that i
 	@$(BIN)/python tools/expected_matrix.py --check
 
 # All cases, each in one mode, by our own exporter, which changes most. More would not fit into the time that CI has.
+test-oldest: $(READY)  ## run what CI runs with the newest torch on the oldest supported one (nightly; 10 minutes)
+	@.ci/torch 2.10.0
+
 matrix-moving: $(READY)
 	@$(BIN)/python tools/expected_matrix.py --check --moving --exporters to_onnx
 

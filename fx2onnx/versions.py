@@ -9,7 +9,7 @@ import torch
 
 from .errors import UnsupportedTorch
 
-OLDEST, NEWEST = (2, 10), (2, 14)
+OLDEST, NEWEST = (2, 10), (2, 15)
 
 
 def check_torch(installed: str = torch.__version__, stacklevel: int = 4) -> bool:

@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors.known import KnownError
+from ..exporters.to_onnx import shown_path
+from ..isolation import Failure
 from ..sweep.records import CLOSED_ALONE
 from .events import Trial
+from .failures import sentence
 from .lines import SourceLine
 
 
@@ -38,6 +41,7 @@ class Finding:
     warned: tuple[str, ...] = ()
 
 
+REPORT = "This is a defect of exportlab and not of your model: please report it with this message"
 HEADLINES = {  # by stage: for one exporter, and for several
     "silent": ("silently exports a wrong model", "silently export a wrong model"),
     "closed": (f"differs from eager {CLOSED_ALONE}", f"differ from eager {CLOSED_ALONE}"),
@@ -65,6 +69,15 @@ def make_hidden_mask_finding(trial: Trial) -> Finding:
     check = next(check for check in trial.checks if check.failed)
     fix = "not needed if your inputs never mask an entire row"
     return Finding("closed", (trial.label,), f"{check.given}: {check.detail}", fix=fix, detail=check.detail)
+
+
+def make_internal_finding(trial: Trial, failure: Failure) -> Finding:
+    """Return the finding for a defect of `to_onnx` or of this package, for which no line of the model is named."""
+    if "InternalError" in failure.types:
+        return Finding("internal", (trial.label,), sentence(failure), detail=failure.message)
+    frame = failure.frames[-1]
+    defect = f"internal error in exportlab: {failure.error} at {shown_path(frame.file)}:{frame.line} in {frame.function}. {REPORT}"
+    return Finding("doctor", (trial.label,), defect, detail=failure.message)
 
 
 def headline(finding: Finding) -> str:

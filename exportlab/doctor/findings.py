@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from ..errors.known import KnownError, get, recognise, smallest_change
-from ..exporters.to_onnx import shown_path
 from ..isolation import Failure
 from ..outcomes import Outcome
 from ..verification.report import Check
@@ -17,7 +16,7 @@ from .apply_fixes import attach_change
 from .events import Captured, CarriedState, Summary, Trial
 from .facts import FLOOR, Facts, find_best_trial
 from .failures import sentence, stage_of
-from .finding import Finding, join_names, make_hidden_mask_finding
+from .finding import Finding, join_names, make_hidden_mask_finding, make_internal_finding
 from .hang import hangs
 from .lines import SourceLine, find_line_of_failure, find_note_with_line, own_frames, source_line
 
@@ -26,7 +25,6 @@ LACKS = re.compile(r"cannot export ([\w.]*\w)")
 RECORD = re.compile(r"Found <class '[\w.]*\.(\w+)'> in output, which is not a known type")
 NARROW = re.compile(r"\bb?float16\b|autocast")
 OF_THE_CAPTURE = "make the export behave like eager: this condition depends on how the model is run, not on its inputs"
-REPORT = "This is a defect of exportlab and not of your model: please report it with this message"
 RANDOM = re.compile(r"\b(rand\w*|normal|bernoulli|multinomial|poisson|dropout|native_dropout|uniform)_?\.")
 
 
@@ -91,22 +89,13 @@ def _findings(trial: Trial, facts: Facts) -> Iterator[Finding]:
     elif trial.outcome is Outcome.NARROW:
         yield _narrow(trial, facts)
     elif trial.failure is not None and trial.failure.internal:
-        yield _make_internal_finding(trial, trial.failure)
+        yield make_internal_finding(trial, trial.failure)
     elif trial.outcome in (Outcome.TIMEOUT, Outcome.CRASH) and trial.failure:
         yield _make_end_finding(trial, trial.failure, facts)
     elif trial.failure is not None:
         yield _make_failure_finding(trial, trial.failure, stage_of(trial.outcome, trial.failure), facts)
     elif trial.outcome is Outcome.RUN:
         yield _refused_run(trial)
-
-
-def _make_internal_finding(trial: Trial, failure: Failure) -> Finding:
-    """Return the finding for a defect of `to_onnx` or of this package, for which no line of the model is named."""
-    if "InternalError" in failure.types:
-        return Finding("internal", (trial.label,), sentence(failure), detail=failure.message)
-    frame = failure.frames[-1]
-    defect = f"internal error in exportlab: {failure.error} at {shown_path(frame.file)}:{frame.line} in {frame.function}. {REPORT}"
-    return Finding("doctor", (trial.label,), defect, detail=failure.message)
 
 
 def _make_end_finding(trial: Trial, failure: Failure, facts: Facts) -> Finding:
@@ -261,9 +250,8 @@ def _make_numbers_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -
     divergence, parted = facts.diverged.get(trial.label), facts.parted.get("capture")
     worst = f"{failed[0].detail.removeprefix('output').lstrip(':')}".strip()
     if parted is not None:
-        return _make_silent_finding(
-            trial, failed, f"after this line, the capture runs different code from eager: {worst}", parted, OF_THE_CAPTURE
-        )
+        defect = f"after this line, the capture runs different code from eager: {worst}"
+        return _make_silent_finding(trial, failed, defect, parted, OF_THE_CAPTURE)
     if facts.kept is not None:
         return _make_attribute_finding(trial, failed, facts.kept)
     if divergence is None:
@@ -384,9 +372,8 @@ def _make_values_finding(trial: Trial, failed: Sequence[Check], facts: Facts) ->
     place = _find_other_refusal(facts) or (facts.diverged[trial.label].at if trial.label in facts.diverged else None)
     place = place or facts.parted.get("sample") or _find_narrow_cast(_graph(facts), facts)
     check = next(check for check in failed if check.name == "other values")
-    return _make_silent_finding(
-        trial, failed, f"correct for the values of the sample, but not for others: {check.detail}", place, code=suggest_code_for_test(place)
-    )
+    defect = f"correct for the values of the sample, but not for others: {check.detail}"
+    return _make_silent_finding(trial, failed, defect, place, code=suggest_code_for_test(place))
 
 
 def _make_contract_finding(trial: Trial, failed: Sequence[Check], facts: Facts) -> Finding:
