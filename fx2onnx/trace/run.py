@@ -81,10 +81,8 @@ def trace(
             outputs = model(*args, **kwargs)
             check_buffers(model, buffers, tracer)
     except Exception as error:
-        if tracer.refused is not None:
-            raise tracer.refused from None
-        if is_internal(error):
-            raise describe_internal_error(error, "capture") from error
+        if (refusal := _find_refusal(error, tracer)) is not None:
+            raise refusal from refusal.__cause__
         if not script.answers or tracer.has_failed or not is_deliberate(error):
             raise
         return Trace(tracer.rows, [], None, tracer.constants, error, answers=tracer.constness.answers)
@@ -97,6 +95,15 @@ def trace(
     returned = [tracer.resolve_ref(leaf) if isinstance(leaf, torch.Tensor) else expression(leaf) for leaf in leaves]
     changed, loops = frozenset(tracer.changed), tracer.loops.found if tracer.loops is not None else ()
     return Trace(tracer.rows, returned, spec, tracer.constants, changed=changed, loops=loops, answers=tracer.constness.answers)
+
+
+def _find_refusal(error: Exception, tracer: Tracer) -> Exception | None:
+    """Return what to raise in place of the error that ended a run: an earlier refusal, or a defect of this package."""
+    if tracer.refused is not None or not is_internal(error):
+        return tracer.refused
+    found = describe_internal_error(error, "capture")
+    found.__cause__ = error
+    return found
 
 
 def _check_number_types(model: nn.Module, arguments: Any, outputs: Any, tracer: Tracer, script: PathDecisions) -> None:
