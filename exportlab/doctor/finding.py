@@ -53,7 +53,7 @@ HEADLINES = {  # by stage: for one exporter, and for several
     "decomposition": ("cannot decompose an operator", "cannot decompose an operator"),
     "translation": ("cannot translate the model", "cannot translate the model"),
     "optimiser": ("fails while optimising the graph", "fail while optimising the graph"),
-    "internal": ("fails with an error of its own", "fail with errors of their own"),
+    "internal": ("has an internal error", "have internal errors"),
     "doctor": ("was not examined", "were not examined"),
     "saving": ("exports a model that cannot be saved", "export a model that cannot be saved"),
     "load": ("exports a model that ONNX Runtime cannot load", "export a model that ONNX Runtime cannot load"),

@@ -189,7 +189,7 @@ def test_a_mistake_of_to_onnx_names_no_line_of_the_model(monkeypatch: pytest.Mon
     monkeypatch.setattr(fx2onnx, "apply_passes", stumble)
     found = doctor(nn.Linear(3, 2), (torch.ones(2, 3),), exporters=["to_onnx"])
     assert [(finding.stage, finding.place) for finding in found.findings] == [("internal", None)]
-    assert "to_onnx fails with an error of its own" in str(found)
+    assert "to_onnx has an internal error" in str(found)
     assert "This is a defect of to_onnx and not of your model" in " ".join(str(found).split())
 
 
