@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from .errors import FrozenDimension, ToOnnxError, UnsupportedTorch
+from .errors import FrozenDimension, ToOnnxError, UnsupportedTorch, Untranslated
+from .translate.decompose import DECIDES, trace_decomposition
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,18 @@ def _differentiate(x: Tensor) -> Any:
         return torch.autograd.grad((y**2).sum(), y)[0]
 
 
+def _scale_by_type(x: Tensor) -> Tensor:
+    return x * (2 if isinstance(x.sum().item(), float) else 3)
+
+
+def _map_rows(x: Tensor) -> Tensor:
+    return torch.vmap(lambda row: row.cumsum(0) * row.max(), chunk_size=1)(x)
+
+
+def _decide_by_size(x: Tensor) -> Tensor:
+    return x * 2 if x.shape[0] < 5 else x * 3
+
+
 CANARIES = (
     Canary("torch.SymInt.__repr__", _by_text, "run", ToOnnxError, "converted to text"),
     Canary("torch.SymInt.__repr__ in torch.export", _by_text, "torch.export", ToOnnxError, "converted to text"),
@@ -89,6 +102,10 @@ CANARIES = (
     Canary("torch.Tensor.item", _branch_on_number, "run"),
     Canary("builtins.range", _loop_over_rows, "run"),
     Canary("torch.autograd._engine_run_backward", _differentiate, "run"),
+    Canary("ShapeEnv.create_unbacked_symint", _scale_by_type, "torch.export", ToOnnxError, "the model reads a number from a tensor"),
+    Canary("torch._functorch.apis.vmap_impl", _map_rows, "torch.export"),
+    Canary("builtins.len", lambda x: torch.zeros(len(x)).sum() + x, "torch.export"),
+    Canary("comparisons of torch.SymInt", lambda x: x.sum(0, keepdim=x.shape[0] > 3), "run", FrozenDimension, "only rows > 3"),
 )
 
 
@@ -99,11 +116,23 @@ def check_hooks(export: Callable[..., Any]) -> None:
         UnsupportedTorch: a hook does not fire.
     """
     silent = [canary.hook for canary in CANARIES if not _fires(canary, export)]
+    silent += [] if _records_decisions() else ["ShapeEnv._log_guard"]
     if silent:
         raise UnsupportedTorch(
             f"torch {torch.__version__} does not call what to_onnx replaces in it: {'; '.join(silent)}. An exported model could be wrong. "
             "Install a version of torch that to_onnx is tested with."
         )
+
+
+def _records_decisions() -> bool:
+    """Return whether a decomposition that decides by a size is noticed."""
+    program = torch.export.export(Model(torch.exp), (torch.ones(4, 3),), dynamic_shapes=({0: torch.export.Dim("rows", min=2, max=99)},))
+    (node,) = (node for node in program.graph.nodes if node.op == "call_function")
+    try:
+        trace_decomposition(node, _decide_by_size)
+    except Untranslated as error:
+        return DECIDES in str(error)
+    return False
 
 
 def _fires(canary: Canary, export: Callable[..., Any]) -> bool:

@@ -14,7 +14,7 @@ from .errors import InternalError, ToOnnxError, first_sentence, shown_path
 from .libraries import PACKAGE, TORCH, is_in
 
 BUGS = (AttributeError, NameError, LookupError, AssertionError, TypeError, ImportError)
-FORWARDING = (f"{PACKAGE}patches/", f"{PACKAGE}trace/symbolic_", f"{PACKAGE}trace/module_list_index")  # they pass on a model's own calls
+FORWARDING = tuple(f"{PACKAGE}{name}" for name in ("patches/", "trace/symbolic_", "trace/module_list_index", "canaries"))
 NOT_OURS = (ToOnnxError, OSError, MemoryError, torch.OutOfMemoryError)
 LIBRARIES = ("builtins", "torch", "onnx", "onnx_ir", "onnxscript", "sympy", "numpy", "google")  # where a class of our mistakes is defined
 

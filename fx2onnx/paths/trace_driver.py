@@ -224,7 +224,7 @@ class TraceDriver(ConcreteRuns):
             raise
         except Exception as error:
             why = f"running the model fails: {said_by(error)}"
-            raise (Restart(why, Plan.decide_comparisons) if NO_SIZES in str(error) else TraceUnsupported(why)) from error
+            raise (Restart(why, Plan.decide_comparisons) if NO_SIZES.search(str(error)) else TraceUnsupported(why)) from error
         finally:
             known = self.axes.environment.followed
             if not self.loops.places:

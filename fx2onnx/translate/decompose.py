@@ -32,6 +32,7 @@ DEPTH = 6
 READ_MEMORY = {aten.as_strided.default, aten.as_strided_.default, aten.as_strided_copy.default, aten.as_strided_scatter.default}
 """Operators that count from the start of the storage. A decomposition would use the argument as the whole storage."""
 NOTHING = logging.CRITICAL + 1
+DECIDES = "its decomposition is valid only for some sizes"
 
 
 def decomposition_source(inner_dispatch: Callable[[tuple[Any, ...]], TranslationOf], within: tuple[Any, ...] = ()) -> Source:
@@ -152,7 +153,7 @@ def trace_decomposition(node: torch.fx.Node, way: Callable[..., Any]) -> torch.f
             raise Untranslated(f"its decomposition fails: {type(error).__name__}: {str(error).partition(chr(10))[0]}") from error
     for decision in decisions:
         if not _always(decision, mode.shape_env):
-            raise Untranslated(f"its decomposition is valid only for some sizes: {decision}")
+            raise Untranslated(f"{DECIDES}: {decision}")
     module.graph.eliminate_dead_code()
     return module
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from fx2onnx import to_onnx, versions
 from fx2onnx.canaries import CANARIES, Canary, check_hooks
@@ -20,6 +21,10 @@ OWNERS = {  # the owner of the patch that each canary needs
     "functions of math": "python_numbers",
     "torch.Tensor.item": "numbers",
     "builtins.range": "range",
+    "ShapeEnv.create_unbacked_symint": "numbers_read",
+    "torch._functorch.apis.vmap_impl": "vmap",
+    "builtins.len": "tensor_len",
+    "comparisons of torch.SymInt": "comparisons",
 }
 
 
@@ -36,6 +41,30 @@ def test_a_canary_notices_that_its_hook_is_gone(canary: Canary, monkeypatch: pyt
     monkeypatch.setitem(registry._PATCHES, OWNERS[canary.hook], [])
     monkeypatch.setattr("fx2onnx.canaries.CANARIES", (canary,))
     with pytest.raises(UnsupportedTorch, match=f"does not call what to_onnx replaces in it: {canary.hook}"):
+        check_hooks(to_onnx)
+
+
+class Ignored:
+    """An attribute that instances cannot replace."""
+
+    def __init__(self, original: Any) -> None:
+        self.original = original
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        return self.original.__get__(instance, owner)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        """Keep the original."""
+
+    def __delete__(self, instance: Any) -> None:
+        """Keep the original."""
+
+
+def test_a_canary_notices_that_decisions_are_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fx2onnx.canaries.CANARIES", ())
+    check_hooks(to_onnx)
+    monkeypatch.setattr(ShapeEnv, "_log_guard", Ignored(ShapeEnv._log_guard))
+    with pytest.raises(UnsupportedTorch, match=r"does not call what to_onnx replaces in it: ShapeEnv\._log_guard"):
         check_hooks(to_onnx)
 
 
