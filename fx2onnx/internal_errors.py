@@ -62,9 +62,16 @@ def internal_errors_explained() -> Iterator[None]:
     except NOT_OURS:
         raise
     except Exception as error:
-        if type(error).__module__.partition(".")[0] not in LIBRARIES:
+        if type(error).__module__.partition(".")[0] not in LIBRARIES or _is_documented(error):
             raise
         raise describe_internal_error(error, ToOnnxError.stage) from error
+
+
+def _is_documented(error: BaseException) -> bool:
+    """Return whether a `raise` statement of this package raised a built-in error, such as the TypeError for a table that is no mapping."""
+    last = _innermost(error)
+    is_own = last is not None and is_in(last.tb_frame.f_code.co_filename, PACKAGE)
+    return is_own and is_raised_on_purpose(error) and not isinstance(error, AssertionError)
 
 
 def _innermost(error: BaseException) -> TracebackType | None:

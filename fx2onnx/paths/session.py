@@ -9,7 +9,7 @@ from torch import nn
 
 from ..trace.path_decisions import ConstantPolicy, PathDecisions, Pretended
 from ..trace.plan import Plan
-from ..trace.refusal import Restart
+from ..trace.refusal import Restart, TraceUnsupported
 
 
 @dataclass
@@ -30,8 +30,12 @@ class Session:
         return PathDecisions(given, self.plan, self.constant_policy, pretended)
 
     def refine(self, error: Restart) -> None:
-        """Refine the plan as a restart asks. Raises the error again where the plan is refined already."""
+        """Refine the plan as a restart asks.
+
+        Raises:
+            TraceUnsupported: the plan is refined already, so a further run would end in the same way.
+        """
         refined = error.refine(self.plan)
         if refined is self.plan:
-            raise error
+            raise TraceUnsupported(str(error)) from error
         self.plan = refined

@@ -21,6 +21,7 @@ from ..guards.decisions import MOST, is_implied
 from ..ir.expressions import expression
 from ..patches.registry import apply_patches, register_context, register_patch
 from ..trace.events import OpEvent, Trace, plain
+from ..trace.refusal import TraceUnsupported
 from ..trace.size_domain import SizeAssignment
 from ..trace.source_location import CodeLocation, is_within_torch, outside, place_of
 from ..trace.tracer import Tracer
@@ -205,7 +206,7 @@ def range_over_chunks(place: CodeLocation, *args: Any) -> Sequence[Any]:
     number, environment = plain(turns), turns.node.shape_env
     known = LEN(environment.guards)
     if not (has_at_least(turns, number) and turns < number + 1):  # an equation would specialise the size
-        raise AssertionError(f"{turns} is not {number}")
+        raise TraceUnsupported(f"the loop at {place} has {turns} iterations, not {number} as at the sizes of this run")
     environment.of_turns.update(guard.expr for guard in environment.guards[known:])
     return tuple(start + step * turn for turn in RANGE(number))
 
