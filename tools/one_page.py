@@ -33,6 +33,7 @@ NEEDED_BY = {  # what takes seconds or needs the whole gallery, and the pages th
     "front_page": ("index",),
     "browser_demo": ("tutorials/306",),
     "page_demos": ("gallery/torch_onnx/cond", "tutorials/302"),
+    "redirects": (),  # they lead to pages that are not rendered
 }
 RELOAD = """setInterval(async () => {
   const now = await (await fetch("/made.txt", { cache: "no-store" })).text();

@@ -252,6 +252,7 @@ def test_the_gallery_executes_recipes_and_no_benchmarks() -> None:
 def test_a_page_alone_loads_no_extension_that_needs_the_gallery(page: str) -> None:
     loaded = [ROOT / f"docs/_ext/{name}.py" for name in one_page.settings(Path(page))["extensions"]]
     assert not [path.name for path in loaded if path.exists() and "config.sphinx_gallery_conf" in path.read_text()]
+    assert "redirects" not in [path.stem for path in loaded]
 
 
 def test_a_finding_is_written_for_the_site_and_shown_to_everybody_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
