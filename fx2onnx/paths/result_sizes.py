@@ -57,7 +57,7 @@ class ResultSizes:
         sizes = tuple(map(self._sizes.settle, sizes, shapes))
         if len(sizes) != len(shapes) or not all(map(self._sizes.matches, sizes, shapes)):
             raise ConstantDiverged(
-                f"{row.op} returns {list(zip(*shapes, strict=True))} at {line_in(row.line)}, which its shape function does not explain"
+                f"{row.op} returns shapes {list(zip(*shapes, strict=True))} at {line_in(row.line)}, which contradict its fake kernel"
             )
         return sizes
 
