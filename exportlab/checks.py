@@ -66,7 +66,7 @@ def must_end(**given: Any) -> None:
     Raises:
         ValueError: a container contains itself, or is nested too deeply for torch.
     """
-    from torch.utils import _pytree as pytree
+    from fx2onnx.compat import trees as pytree
 
     for name, value in given.items():
         try:

@@ -8,8 +8,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
 
+from fx2onnx.compat import trees as pytree
 from fx2onnx.copies import copied_whole as copied_whole
 from fx2onnx.copies import copy_sharing_parameters
 

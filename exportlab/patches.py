@@ -15,7 +15,10 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.fake_tensors import FakeTensor
+from fx2onnx.compat.operators import OpOverload, find_python_function, mapping_over_indices
 
 from .checks import kind_of
 from .exporters.to_onnx import caches_known, containers_kept, keywords_named
@@ -125,7 +128,7 @@ def checks_passed() -> Iterator[list[str]]:
 
     def answered(tensor: torch.Tensor) -> bool:
         frame = sys._getframe(1)
-        passes = _passes(frame) if isinstance(tensor, torch._subclasses.FakeTensor) else None
+        passes = _passes(frame) if isinstance(tensor, FakeTensor) else None
         if passes is None:
             return own(tensor)
         places.append(f"{frame.f_code.co_filename}:{frame.f_lineno}")
@@ -196,16 +199,14 @@ def _readable(forward: Callable[..., Any]) -> bool:
 # Operators -------------------------------------------------------------------------------------------------------------------------------
 
 
-def own_functions(program: torch.export.ExportedProgram) -> dict[torch._ops.OpOverload, Callable[..., Any]]:
+def own_functions(program: torch.export.ExportedProgram) -> dict[OpOverload, Callable[..., Any]]:
     """Return the Python functions behind a program's `torch.library.custom_op` operators, for `run_decompositions`.
 
     The decomposed program calls these functions instead of the operators. Fixes "No ONNX function found" for functions that consist of
     torch operators and don't change their arguments.
     """
-    from torch._library.custom_ops import OPDEFS
-
-    called = {node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
-    return {op: OPDEFS[name]._init_fn for op in called if (name := op.name().partition(".")[0]) in OPDEFS and not op._schema.is_mutable}
+    called = {node.target for node in program.graph.nodes if isinstance(node.target, OpOverload) and not node.target._schema.is_mutable}
+    return {op: function for op in called if (function := find_python_function(op)) is not None}
 
 
 # State of torch --------------------------------------------------------------------------------------------------------------------------
@@ -214,13 +215,11 @@ def own_functions(program: torch.export.ExportedProgram) -> dict[torch._ops.OpOv
 @contextmanager
 def indices_in_vmap() -> Iterator[None]:
     """Let `torch.vmap` map over an index, as in `mask[b, k]`. Fixes "vmap: It looks like you're calling .item() on a Tensor"."""
-    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
-
     own = torch.vmap
 
     def vmap(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[..., Any]:
         def mapped(*given: Any, **named: Any) -> Any:
-            with TransformGetItemToIndex():
+            with mapping_over_indices():
                 return own(func, *args, **kwargs)(*given, **named)
 
         return mapped

@@ -18,7 +18,8 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from .checks import kind_of, must_be, must_end
 from .target import A_SAMPLE, FORMS

@@ -11,7 +11,8 @@ import torch
 from onnx_ir.tensor_adapters import from_torch_dtype, to_torch_dtype
 from torch import nn
 from torch.export import Dim, ExportedProgram
-from torch.utils._pytree import tree_map_only
+
+from fx2onnx.compat.trees import tree_map_only
 
 Translation = Callable[..., ir.Value]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import gzip
+import importlib
 import importlib.util
 import inspect
 import os
@@ -36,7 +37,7 @@ WRONG_IMPORTS = {
         "fx2onnx/ir/names.py", "from ..ops import linear", "fx2onnx.ir.names -> fx2onnx.ops.linear",
     ),
     "fx2onnx stands alone": ("fx2onnx/errors.py", "from exportlab import files", "fx2onnx.errors -> exportlab.files"),
-    "exporters/to_onnx.py is the only door to fx2onnx, beside three listed modules": (
+    "exporters/to_onnx.py is the only door to fx2onnx, beside its compat and three listed modules": (
         "exportlab/programs.py", "from fx2onnx import program", "exportlab.programs -> fx2onnx.program",
     ),
     "the packages do not import content, which entry points find": (
@@ -86,6 +87,27 @@ def test_lessons_are_short() -> None:
     texts = {path.stem: path.read_text(encoding="utf-8") for path in LESSONS}
     longer = [name for name, text in texts.items() if len(text.splitlines()) > 450 or text.count("\n```{code-cell}") > 45]
     assert longer == [], "cut it or split it: 450 lines and 45 cells at most"
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda lesson: lesson.stem)
+def test_lessons_name_what_is_in_the_packages(lesson: Path) -> None:
+    code = "\n".join(re.findall(r"^```\{code-cell\}.*?^```$", lesson.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
+    absent = [name for name in set(re.findall(r"\b(?:fx2onnx|exportlab)(?:\.\w+)+", code)) if not is_found(name)]
+    assert absent == []
+
+
+def is_found(name: str) -> bool:
+    """Whether a dotted name is a module, or what one has, as deep as modules go."""
+    found: object = importlib.import_module(name.partition(".")[0])
+    for depth, part in enumerate(name.split(".")[1:], 2):
+        path = ".".join(name.split(".")[:depth])
+        if isinstance(found, ModuleType) and not hasattr(found, part) and importlib.util.find_spec(path):
+            found = importlib.import_module(path)
+        elif not hasattr(found, part):
+            return False
+        else:
+            found = getattr(found, part)
+    return True
 
 
 def test_the_first_line_says_what_is_here() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from fx2onnx.compat.trees import tree_map_only
+
 from ..cases import Case, Sample
 from ..eager import called_once, copy_sample, fresh
 from ..exporters import Artifact
@@ -83,7 +85,7 @@ def move_to_device(given: Measured, device: str) -> Measured:
     """Return the model and its samples on a device."""
 
     def there(sample: Sample) -> Sample:
-        tree = torch.utils._pytree.tree_map_only(torch.Tensor, lambda t: t.to(device), (sample.args, dict(sample.kwargs)))
+        tree = tree_map_only(torch.Tensor, lambda t: t.to(device), (sample.args, dict(sample.kwargs)))
         return Sample(*tree)
 
     timed = {name: there(sample) for name, sample in given.timed.items()}

@@ -9,7 +9,8 @@ from itertools import product
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..cases import Built, Case, DynamicShapes, Sample
 from ..exporters.session import CPU

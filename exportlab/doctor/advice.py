@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-import torch
+from fx2onnx.compat.operators import parse_schema
 
 from .facts import Facts
 from .lines import SourceLine
@@ -93,7 +93,7 @@ def returns(facts: Facts) -> bool:
 
 def skeleton(op: str, schema: str, facts: Facts) -> str:
     """Return the skeleton of a translation for an operator, with its arguments, and the line that passes it to the exporter."""
-    parsed = torch._C.parse_schema(schema)
+    parsed = parse_schema(schema)
     arguments = ", ".join(argument.name for argument in parsed.arguments)
     return SKELETON.format(
         name=op.split(".")[1], arguments=arguments, schema=schema, exporter="to_onnx", model=model_of(facts), shapes=shapes_of(facts), op=op

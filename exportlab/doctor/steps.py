@@ -9,7 +9,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.operators import OpOverload
 
 from .. import show
 from ..cases import Sample
@@ -113,13 +115,13 @@ def _lines(program: torch.export.ExportedProgram) -> dict[str, SourceLine]:
 
 
 def _schemas(program: torch.export.ExportedProgram) -> dict[str, str]:
-    ops = {node.target for node in program.graph.nodes if isinstance(node.target, torch._ops.OpOverload)}
+    ops = {node.target for node in program.graph.nodes if isinstance(node.target, OpOverload)}
     return {op_title(op): str(op._schema) for op in ops if op.namespace not in OF_TORCH}
 
 
 def _writes(program: torch.export.ExportedProgram) -> SourceLine | None:
     for node in program.graph.nodes:
-        if isinstance(node.target, torch._ops.OpOverload) and node.target._schema.is_mutable and _is_held(node.args[0]):
+        if isinstance(node.target, OpOverload) and node.target._schema.is_mutable and _is_held(node.args[0]):
             return find_line_in_text(node.meta.get("stack_trace") or "")
     return None
 

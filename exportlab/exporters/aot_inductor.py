@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from fx2onnx.compat.exporting import has_cpp_compiler
+
 from ..cases import DynamicShapes
 from ..files import atomic_write
 from ..messages import native_output_dropped
@@ -85,14 +87,9 @@ class Inductor:
 
     def missing(self) -> str | None:
         """Return how to install a C++ compiler, or None if there is one."""
-        from torch._inductor.cpp_builder import get_cpp_compiler
-        from torch._inductor.exc import InvalidCxxCompiler
-
-        try:
-            get_cpp_compiler()
-        except InvalidCxxCompiler:
-            return "no C++ compiler found: install g++ or clang, or set the environment variable CXX"
-        return None
+        if has_cpp_compiler():
+            return None
+        return "no C++ compiler found: install g++ or clang, or set the environment variable CXX"
 
     def stage(self, error: Exception) -> Outcome:
         """Return the stage of the error, `capture` or `convert`."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..checks import must_end
 from .to_onnx import RunProgram

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..cases import DynamicShapes
 from ..messages import first_line
@@ -58,7 +59,7 @@ def stage_of(error: Exception) -> Outcome:
 
 def forget_earlier_captures() -> None:
     """Reset Dynamo, because an earlier static export of the same code can make the next export static."""
-    torch._dynamo.reset()
+    torch.compiler.reset()
 
 
 def dims_from_names(dynamic_shapes: DynamicShapes) -> DynamicShapes:

@@ -8,6 +8,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from fx2onnx.compat.exporting import is_capture_error
+
 from ..cases import DynamicShapes
 from ..outcomes import Outcome
 from .artifact import Interface
@@ -27,9 +29,7 @@ class Dynamo:
 
     def stage(self, error: Exception) -> Outcome:
         """Return `capture` if torch.export failed, otherwise `convert`."""
-        from torch.onnx._internal.exporter._errors import TorchExportError
-
-        return Outcome.CAPTURE if isinstance(error, TorchExportError) else Outcome.CONVERT
+        return Outcome.CAPTURE if is_capture_error(error) else Outcome.CONVERT
 
     def export(
         self,

@@ -13,7 +13,8 @@ from typing import Any, Self
 
 import onnx_ir as ir
 import torch
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..cases import Sample
 from ..checks import kind_of

@@ -10,7 +10,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..cases import DynamicShapes, Sample
 from ..files import atomic_write

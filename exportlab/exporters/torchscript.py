@@ -11,8 +11,9 @@ import onnx
 import onnx_ir as ir
 import torch
 from torch import nn
-from torch.export.dynamic_shapes import _tree_map_with_path
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.exporting import tree_map_with_path
 
 from ..cases import DynamicShapes, Sample, bound
 from ..eager import called_once
@@ -91,7 +92,7 @@ def dynamic_axes(
     arguments = bound(module, args, kwargs)
     shapes = dynamic_shapes if isinstance(dynamic_shapes, dict) else dict(zip(arguments, dynamic_shapes, strict=True))
     found: list[Any] = []
-    _tree_map_with_path(lambda _, leaf, axes: found.append(axes) if _is_input(leaf) else None, arguments, shapes)
+    tree_map_with_path(lambda _, leaf, axes: found.append(axes) if _is_input(leaf) else None, arguments, shapes)
     return {name: _name_axes(name, axes) for name, axes in zip(names, found, strict=False) if axes}
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import torch
 
+from fx2onnx.compat.operators import OpOverload
+
 from ..checks import kind_of, must_be_path
 from .table import WIDTH
 
@@ -66,7 +68,7 @@ def _read(path: str | Path) -> ir.Model:
 def op_name(node: torch.fx.Node) -> str:
     """Return the display name of an FX node's target: `aten.add.Tensor` becomes `add`. Others keep their full name without the library."""
     target = node.target
-    if isinstance(target, torch._ops.OpOverload):
+    if isinstance(target, OpOverload):
         namespace, name = target._schema.name.split("::")
         return name if namespace == "aten" else f"{namespace}.{name}"
     return getattr(target, "__name__", str(target))
@@ -129,7 +131,7 @@ def _fx_line(node: torch.fx.Node) -> str:
 def _fx_argument(value: Any) -> str:
     if isinstance(value, torch.fx.Node):
         return str(value.name)
-    if isinstance(value, torch._ops.OpOverload):
+    if isinstance(value, OpOverload):
         return str(value)
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_fx_argument, value))}]"

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..samples import Sample, bound, format_leaf_path
 

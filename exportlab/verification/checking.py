@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch._subclasses import FakeTensor
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.fake_tensors import FakeTensor
 
 from ..eager import fresh, run_calls
 from ..messages import first_line

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from fx2onnx.compat.dispatch import TorchDispatchMode
 
 from ..cases import Sample
 from ..eager import fresh, run_calls

@@ -9,8 +9,9 @@ from numbers import Real
 from typing import Any
 
 import torch
-from torch._subclasses import FakeTensor
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.fake_tensors import FakeTensor
 
 from ..checks import must_be
 from .paths import leaves_with_path

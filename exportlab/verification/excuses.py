@@ -13,7 +13,8 @@ from functools import cached_property
 from typing import Any
 
 import torch
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..cases import Sample
 from ..eager import fresh, run_calls

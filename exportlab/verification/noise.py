@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
-from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.dispatch import TorchDispatchMode
 
 from ..cases import Sample
 from ..eager import fresh, run_calls

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from torch.utils import _pytree as pytree
-from torch.utils._pytree import KeyEntry, KeyPath, MappingKey, SequenceKey
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.trees import KeyEntry, KeyPath, MappingKey, SequenceKey
 
 
 def leaves_with_path(tree: Any) -> tuple[list[tuple[KeyPath, Any]], pytree.TreeSpec]:
@@ -27,7 +27,7 @@ def _paths(path: KeyPath, tree: Any) -> Iterator[tuple[KeyPath, Any]]:
 
 def _children(tree: Any) -> list[tuple[KeyEntry, Any]]:
     """Return the children of a container, identified by its keys, the names in its context, or their position."""
-    node = pytree.SUPPORTED_NODES[pytree._get_node_type(tree)]
+    node = pytree.SUPPORTED_NODES[pytree.get_node_type(tree)]
     if node.flatten_with_keys_fn is not None:
         return list(node.flatten_with_keys_fn(tree)[0])
     children, context = node.flatten_fn(tree)

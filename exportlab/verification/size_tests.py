@@ -16,11 +16,11 @@ from typing import Any
 import sympy
 import torch
 from torch import nn
-from torch._dispatch.python import enable_python_dispatcher
-from torch._dynamo.source import ConstantSource
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv, StatelessSymbolicContext, free_unbacked_symbols
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
+from fx2onnx.compat.dispatch import TorchDispatchMode, enable_python_dispatcher
+from fx2onnx.compat.fake_tensors import FakeTensor, FakeTensorMode
+from fx2onnx.compat.shape_env import ConstantSource, DimDynamic, ShapeEnv, StatelessSymbolicContext, free_unbacked_symbols
 
 from ..cases import Sample
 from ..eager import fresh
@@ -191,7 +191,7 @@ def cost_of(module: nn.Module, sample: Sample) -> Cost:
     return Cost(max(counting.sizes, default=0), sum(counting.sizes))
 
 
-class _Counting(torch.utils._python_dispatch.TorchDispatchMode):
+class _Counting(TorchDispatchMode):
     supports_higher_order_operators = True
 
     def __init__(self) -> None:

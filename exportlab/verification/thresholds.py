@@ -8,7 +8,8 @@ from pathlib import Path
 
 import torch
 from torch import nn
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..cases import Sample
 from ..exporters import Artifact

@@ -7,7 +7,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from fx2onnx.compat.dispatch import TorchDispatchMode
 
 from ..cases import Sample
 from ..eager import fresh, run_calls

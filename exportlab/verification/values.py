@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import torch
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ..cases import Sample
 

@@ -1,4 +1,4 @@
-"""What torch.export uses to bind arguments, and graph modules that compile late."""
+"""What torch.export uses to bind arguments, graph modules that compile late, and errors of torch's exporters."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from torch.fx._lazy_graph_module import _LazyGraphModule as LazyGraphModule
 
 __all__ = [
     "LazyGraphModule", "backed_size_oblivious", "bind_signature_to_inputs", "check_all_values", "check_condition", "combine_args",
-    "compiling_state_context", "forget_static_exports", "tree_map_with_path",
+    "compiling_state_context", "forget_static_exports", "has_cpp_compiler", "is_capture_error", "tree_map_with_path",
 ]  # fmt: skip
 
 
@@ -32,3 +32,22 @@ def backed_size_oblivious() -> AbstractContextManager[None]:
 def forget_static_exports() -> None:
     """Forget the code that torch.export compiled earlier in this process."""
     torch._dynamo.reset()
+
+
+def is_capture_error(error: Exception) -> bool:
+    """Return whether `torch.onnx.export` failed with this error because torch.export did."""
+    from torch.onnx._internal.exporter._errors import TorchExportError  # slow: imports onnxscript
+
+    return isinstance(error, TorchExportError)
+
+
+def has_cpp_compiler() -> bool:
+    """Return whether AOTInductor finds a C++ compiler."""
+    from torch._inductor.cpp_builder import get_cpp_compiler
+    from torch._inductor.exc import InvalidCxxCompiler
+
+    try:
+        get_cpp_compiler()
+    except InvalidCxxCompiler:
+        return False
+    return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -11,11 +13,13 @@ from torch._ops import HigherOrderOperator, OpOverload, OpOverloadPacket
 
 __all__ = [
     "COMPILES_AND_CALLS", "HigherOrderOperator", "OpOverload", "OpOverloadPacket", "Operators", "aten", "find_decompositions",
-    "generic_associative_scan", "has_compile_and_call", "is_batchedtensor", "native_functions", "native_nn", "wrap_combine_fn_flat",
+    "find_python_function", "generic_associative_scan", "has_compile_and_call", "is_batchedtensor", "mapping_over_indices",
+    "native_functions", "native_nn", "parse_schema", "wrap_combine_fn_flat",
 ]  # fmt: skip
 
 COMPILES_AND_CALLS = "_hop_compile_and_call"  # from torch 2.12 on; before, operators that take functions call torch.compile
 native_nn: Any = torch._C._nn
+parse_schema: Any = torch._C.parse_schema
 native_functions: Any = torch._VF
 is_batchedtensor: Any = torch._C._functorch.is_batchedtensor
 
@@ -49,3 +53,18 @@ def find_decompositions() -> dict[Any, Any]:
     from torch._decomp import core_aten_decompositions, decomposition_table  # slow: only where a model needs them
 
     return {**core_aten_decompositions(), **decomposition_table}
+
+
+def find_python_function(operator: OpOverload) -> Callable[..., Any] | None:
+    """Return the Python function behind an operator of `torch.library.custom_op`; None for other operators."""
+    from torch._library.custom_ops import OPDEFS
+
+    definition = OPDEFS.get(operator.name().partition(".")[0])
+    return None if definition is None else definition._init_fn
+
+
+def mapping_over_indices() -> AbstractContextManager[Any]:
+    """Return a context in which `torch.vmap` can map over an index, as in `mask[b, k]`."""
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex  # slow: imports the compiler
+
+    return TransformGetItemToIndex()

@@ -12,13 +12,14 @@ from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
     ShapeEnv,
     ShapeGuardPythonPrinter,
+    StatelessSymbolicContext,
     free_unbacked_symbols,
     statically_known_true,
     uninteresting_files,
 )
 
 __all__ = [
-    "CompileContext", "ConstantSource", "DimDynamic", "SLoc", "ShapeEnv", "ShapeGuardPythonPrinter", "SymNode",
+    "CompileContext", "ConstantSource", "DimDynamic", "SLoc", "ShapeEnv", "ShapeGuardPythonPrinter", "StatelessSymbolicContext", "SymNode",
     "free_unbacked_symbols", "sizes_known_to", "statically_known_true", "uninteresting_files",
 ]  # fmt: skip
 

@@ -11,6 +11,7 @@ from torch.utils._pytree import (
     SERIALIZED_TYPE_TO_PYTHON_TYPE,
     SUPPORTED_NODES,
     SUPPORTED_SERIALIZED_TYPES,
+    KeyEntry,
     KeyPath,
     MappingKey,
     SequenceKey,
@@ -19,6 +20,7 @@ from torch.utils._pytree import (
     register_pytree_node,
     tree_flatten,
     tree_flatten_with_path,
+    tree_is_leaf,
     tree_leaves,
     tree_leaves_with_path,
     tree_map,
@@ -32,6 +34,7 @@ __all__ = [
     "SERIALIZED_TYPE_TO_PYTHON_TYPE",
     "SUPPORTED_NODES",
     "SUPPORTED_SERIALIZED_TYPES",
+    "KeyEntry",
     "KeyPath",
     "MappingKey",
     "SequenceKey",
@@ -39,10 +42,12 @@ __all__ = [
     "children_of",
     "cxx_pytree_pending_imports",
     "fx_pytree",
+    "get_node_type",
     "keystr",
     "register_pytree_node",
     "tree_flatten",
     "tree_flatten_with_path",
+    "tree_is_leaf",
     "tree_leaves",
     "tree_leaves_with_path",
     "tree_map",
@@ -51,6 +56,7 @@ __all__ = [
     "tree_unflatten",
 ]  # fmt: skip
 
+get_node_type = _pytree._get_node_type
 cxx_pytree_pending_imports = _pytree._cxx_pytree_pending_imports
 
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 from torch.export.graph_signature import InputKind, InputSpec
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ...exporters.to_onnx import RunProgram
 from .alignment import Alignment

@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from fx2onnx.compat.operators import OpOverload
+
 from ...exporters.to_onnx import returns_its_argument, writes
 from ...show.text import op_name
 from .call import WIDER, Call, Node, widen_floats
@@ -60,7 +62,7 @@ class Lane(torch.fx.Interpreter):
 
     def _exactly(self, node: Node) -> Any:
         """Compute a call in float64, or in its own dtype if it has no float64 kernel or another meaning in float64."""
-        if isinstance(node.target, torch._ops.OpOverload) and node.target not in OF_ITS_DTYPE:
+        if isinstance(node.target, OpOverload) and node.target not in OF_ITS_DTYPE:
             args, kwargs = torch.fx.node.map_aggregate(self.fetch_args_kwargs_from_env(node), _wider_dtype)
             with suppress(RuntimeError, TypeError, NotImplementedError):
                 return node.target(*args, **kwargs)

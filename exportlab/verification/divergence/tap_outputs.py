@@ -10,7 +10,8 @@ from typing import Any
 import numpy
 import onnx_ir as ir
 import torch
-from torch.utils import _pytree as pytree
+
+from fx2onnx.compat import trees as pytree
 
 from ...exporters import OnnxArtifact
 from ...exporters.calling import Calling, Flat
