@@ -301,7 +301,7 @@ def test_sessions_of_a_block_take_its_threads() -> None:
         (["--exporters", "nobody"], "no exporter 'nobody'"),
         (["--runtimes", "nothing"], "no runtime 'nothing'"),
         (["--device", "nowhere"], "unknown device 'nowhere'"),
-        (["--sizes", "seq=4"], "which dimension is 'seq' cannot be told"),
+        (["--sizes", "seq=4"], "cannot tell which dimension 'seq' is"),
     ],
 )
 def test_what_cannot_be_used_is_one_line(tmp_path: Path, arguments: list[str], said: str) -> None:

@@ -36,7 +36,7 @@ DEFECTS = {  # stage, what the defect says, what the fix says, the export that i
     "state": ("silent", "changes its state in every call", 'mutations="outputs"', 'to_onnx, mutations="outputs"'),
     "value": ("capture", "data-dependent expression", "torch.cond", "to_onnx"),
     "check": ("capture", "data-dependent expression", "skip this check during an export", "to_onnx"),
-    "diagonal": ("decomposition", "entirely functional graph", "instead of writing into a view", "to_onnx"),
+    "diagonal": ("decomposition", "entirely functional graph", "instead of writing to a view", "to_onnx"),
     "select": ("translation", "masked_select", "", "to_onnx"),
     "chunk": ("optimiser", "NoneType", "", "to_onnx"),
     "save": ("saving", "namedtuple", "tuple", "dynamo"),
