@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
-import gc
 import multiprocessing
 import os
 import signal
@@ -25,6 +24,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
+from fx2onnx.garbage import freeze_until_exit
 from fx2onnx.internal_errors import is_internal
 
 from .diagnostics import ANSI
@@ -309,7 +309,7 @@ def _run_in_child(call: Callable[[Callable[[Any], None]], Any], answers: Connect
 
 def _keep_what_is_the_parents() -> None:
     """Keep objects that depend on the parent's threads, which a fork doesn't copy, from being freed or waited for."""
-    gc.freeze()  # the destructor of a garbage session would wait for threads that don't exist here
+    freeze_until_exit()  # the destructor of a garbage session would wait for threads that don't exist here
     if (tqdm := sys.modules.get("tqdm")) is not None:
         tqdm.tqdm.set_lock(threading.RLock())  # tqdm's lock is shared by all forks, and a killed fork may never release it
 

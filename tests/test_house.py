@@ -37,7 +37,7 @@ WRONG_IMPORTS = {
         "fx2onnx/ir/names.py", "from ..ops import linear", "fx2onnx.ir.names -> fx2onnx.ops.linear",
     ),
     "fx2onnx stands alone": ("fx2onnx/errors.py", "from exportlab import files", "fx2onnx.errors -> exportlab.files"),
-    "exporters/to_onnx.py is the only door to fx2onnx, beside its compat and three listed modules": (
+    "exporters/to_onnx.py is the only door to fx2onnx, beside its compat and four listed modules": (
         "exportlab/programs.py", "from fx2onnx import program", "exportlab.programs -> fx2onnx.program",
     ),
     "the packages do not import content, which entry points find": (

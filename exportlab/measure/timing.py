@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TypeVar
 
+from fx2onnx.garbage import older_objects_frozen
+
 from ..checks import must_be, must_be_whole
 
 Group = TypeVar("Group", bound=Hashable)
@@ -157,14 +159,9 @@ def by_turns(names: Iterable[str], first: int, take: Callable[[str], Taken]) -> 
 @contextmanager
 def frozen() -> Iterator[None]:
     """Exclude live objects from garbage collection during the block. New garbage is collected. Objects frozen before a fork stay so."""
-    was_frozen = gc.get_freeze_count()
     gc.collect()
-    gc.freeze()
-    try:
+    with older_objects_frozen():
         yield
-    finally:
-        if not was_frozen:
-            gc.unfreeze()
 
 
 def seconds(make: Make, clock: Callable[[], float] = time.perf_counter) -> float:

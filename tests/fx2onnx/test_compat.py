@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -67,3 +68,9 @@ def test_only_operators_that_torch_removed_are_missing() -> None:
     missing = {name for name in names if isinstance(name, str)}
     version = tuple(map(int, torch.__version__.split(".")[:2]))
     assert missing == {name for name, since in GONE.items() if version >= tuple(map(int, since.split(".")))}
+
+
+@pytest.mark.parametrize("page", ["versions", "converter"])
+def test_pages_name_the_supported_releases(page: str) -> None:
+    text = (Path(__file__).parents[2] / f"docs/{page}.md").read_text(encoding="utf-8")
+    assert versions.SUPPORTED.removeprefix("torch ") in text

@@ -279,10 +279,9 @@ def test_what_a_fork_has_frozen_stays_frozen() -> None:
     """It may hold sessions of its parent, whose destructors wait for threads that are not there."""
     gc.freeze()
     try:
-        before = gc.get_freeze_count()
         with frozen():
             pass
-        assert gc.get_freeze_count() >= before
+        assert gc.get_freeze_count() > 0
     finally:
         gc.unfreeze()
     with frozen():
