@@ -10,7 +10,7 @@ import pytest
 from exportlab.measure import benchmark, sources
 
 STALE = {  # runs that are older than their code, shown by a badge on their pages
-    *("captures", "cpp_programs", "graph_size", "how_we_measure", "latency", "llama_layers", "memory", "optimisers"),
+    *("captures", "cpp_programs", "how_we_measure", "latency", "memory", "optimisers"),
     *("pays_off", "real_sizes", "start_up", "transformer_files"),
 }
 NAMES = sorted(path.stem for path in benchmark.DATA.glob("*.json"))
