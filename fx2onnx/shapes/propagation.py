@@ -42,7 +42,7 @@ class ShapePropagation:
         self._axes, self._example, self._settings = axes, axes.example, settings
 
     def of(self, node: torch.fx.Node) -> Sizes:
-        """Return the sizes of each result of a call; empty if torch cannot compute them.
+        """Return the sizes of each result of a call; empty if torch cannot compute them, or reads a size as a number for that.
 
         Raises:
             TraceUnsupported: If a guard of torch, which all runs satisfy, changes the sizes at larger sizes.
@@ -53,7 +53,7 @@ class ShapePropagation:
         if sizes is None:
             return []
         if not is_windowed(node.target):  # type: ignore[arg-type]  # other operators only test whether sizes are equal, as eager requires
-            return sizes
+            return [] if any(map(_is_specialisation, tests)) else sizes
         for test in tests:
             holds_in_runs = all(evaluate_at(test, setting) == sympy.true for setting in self._settings)
             other = next((setting for setting in self._larger(test) if evaluate_at(test, setting) == sympy.false), None)
@@ -102,6 +102,11 @@ class ShapePropagation:
             value = leaf.meta["val"]
             return torch.empty([number(size) for size in value.sizes], dtype=value.dtype) if isinstance(value, SymbolicMeta) else value
         return number(leaf) if isinstance(leaf, sympy.Basic) else leaf
+
+
+def _is_specialisation(test: sympy.Basic) -> bool:
+    """Whether a guard sets a size to a number: kernels in C++, such as that of a matrix norm, read sizes as numbers."""
+    return isinstance(test, sympy.Eq) and isinstance(test.lhs, sympy.Symbol) and isinstance(test.rhs, sympy.Integer)
 
 
 def sizes_by_rule(node: torch.fx.Node) -> list[Shape] | None:
