@@ -54,6 +54,7 @@ class ConcreteRuns:
         self.deliberate = ""  # what it raises by a statement of its own wherever it was refused
         self.diverges_at_one: list[tuple[SizeAssignment, str]] = []  # with ones, at which the model does something else, and what
         self.aside: list[SizeAssignment] = []  # with ones, at which it makes the same calls with other constants
+        self.traces_with_ones: list[tuple[SizeAssignment, Trace]] = []  # those of the runs of the last two lists
         self.loops = DynamicLoops(whiles=session.plan.whiles)  # those that are rolled up
         self.by_values = ValueRuns()
         self.known: Mapping[Ref, tuple[Size, ...]] = {}  # the sizes of tensors in the last run with symbols
@@ -120,6 +121,7 @@ class ConcreteRuns:
         if number is not None and (larger := self._avoid_ones(setting)) != setting:
             told = f"{next((str(row.op) for row in found.rows[number:]), 'no further operator')} at {self.axes.format_setting(setting)}"
             self.diverges_at_one.append((setting, told))
+            self.traces_with_ones.append((setting, found))
             if len(self.traces) < FEWEST:
                 self._run(larger)
             return

@@ -34,7 +34,7 @@ from ..trace.size_domain import SizeAssignment, SizeDomain
 from ..trace.source_location import CodeLocation
 from ..trace.symbolic_builtins import NO_SIZES
 from ..validate.replay import check_lengths, lengths, long_enough
-from ..validate.same_run import is_at
+from ..validate.same_run import is_at, is_at_without_views
 from ..validate.special_sizes import is_right_at, is_special
 from .concrete_runs import FEWEST, ConcreteRuns
 from .graph_builder import GraphBuilder
@@ -128,7 +128,9 @@ class TraceDriver(ConcreteRuns):
         special = [setting for setting in self.settings if is_special(setting)]
         if len(special) in (0, len(self.settings)):
             return False
-        kept = [pair for pair in zip(self.settings, self.traces, strict=True) if pair[0] not in special]
+        pairs = list(zip(self.settings, self.traces, strict=True))
+        kept = [pair for pair in pairs if pair[0] not in special]
+        self.traces_with_ones += [pair for pair in pairs if pair[0] in special]
         self.settings, self.traces = [setting for setting, _ in kept], [found for _, found in kept]
         self.aside += special
         if len(self.traces) < FEWEST:
@@ -146,12 +148,20 @@ class TraceDriver(ConcreteRuns):
         program, exception = found
 
         def is_right(setting: SizeAssignment) -> bool:
-            return exception is None and is_right_at(self.model, program, self.axes, self.arguments, setting)
+            if exception is not None:
+                return False
+            return self._is_last_at(setting) or is_right_at(self.model, program, self.axes, self.arguments, setting)
 
         if refused is not None and not all(map(is_right, self.aside)):
             raise refused
         self.diverges_at_one = [pair for pair in self.diverges_at_one if not is_right(pair[0])]
         return found
+
+    def _is_last_at(self, setting: SizeAssignment) -> bool:
+        """Return whether the last run with symbols is the run at these sizes, except for views that return their input there."""
+        assert self.last is not None
+        found = next(trace for known, trace in self.traces_with_ones if known == setting)
+        return is_at_without_views(self.last, self.known, found, setting)
 
     def _roll_chunked(self, refused: TraceUnsupported, strides: Mapping[sympy.Symbol, int]) -> tuple[RunProgram, Exception | None] | None:
         """Return the program with a loop over parts of an axis rolled up, from runs at several parts; None where there is none."""

@@ -12,12 +12,14 @@ from typing import Any, NamedTuple, NoReturn
 
 import torch
 
-from ..compat.fake_tensors import FakeTensor, FakeTensorMode
+from ..compat.fake_tensors import DirectKernelMode, FakeTensor, FakeTensorMode
 from .events import Spec, unflatten_arguments
+from .fake_layouts import layout_of_result
 from .refusal import NeedsRealValues
 
 aten = torch.ops.aten
 MAX_FLOPS = 500_000_000  # multiplications in all runs of a capture: some hundredths of a second on one core
+CHEAP = 5_000_000  # multiplications of a call that take less time than the same call without values
 LARGE_INPUT = 1_000_000  # elements of an argument, such as the cache of a speech model, which each run creates again
 LARGE = 16_000_000  # elements of a result, such as a mask of 4,000 by 4,000 positions, which a run keeps until it ends
 BUDGET: ContextVar[ComputeBudget | None] = ContextVar("work", default=None)
@@ -46,7 +48,7 @@ class ComputeBudget:
 
     @cached_property
     def _mode(self) -> FakeTensorMode:
-        return FakeTensorMode()
+        return DirectKernelMode()
 
     @property
     def has_values(self) -> bool:
@@ -54,13 +56,13 @@ class ComputeBudget:
         return self._left is not None
 
     def done(self, products: int) -> None:
-        """Subtract the multiplications of the next call.
+        """Subtract the multiplications of the next call beyond those of a cheap one.
 
         Raises:
             NeedsRealValues: If the budget is exhausted.
         """
         if self._left is not None:
-            self._left -= products
+            self._left -= max(0, products - CHEAP)
             if self._left < 0:
                 raise NeedsRealValues(f"the runs need more than {MAX_FLOPS:,} multiplications")
 
@@ -103,8 +105,8 @@ class ComputeBudget:
         return known[1]
 
     def like(self, result: Any) -> Any:
-        """Return a tensor without values that has the layout of a tensor; return a number unchanged."""
-        return self._empty(result) if isinstance(result, torch.Tensor) else result
+        """Return a tensor without values that has the layout of a result; return a number unchanged."""
+        return self._make_result(_layout(result), result.device, [result]) if isinstance(result, torch.Tensor) else result
 
     def empty(self, like: torch.Tensor, shape: Sequence[int]) -> FakeTensor:
         """Return a tensor of this shape without values, with its axes in memory in the order of `like`."""
@@ -139,14 +141,45 @@ class ComputeBudget:
         return result
 
     def _empty(self, like: torch.Tensor) -> FakeTensor:
-        meta = torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta", requires_grad=like.requires_grad)
-        return FakeTensor(self._mode, meta, like.device)
+        return FakeTensor(self._mode, _layout(like).requires_grad_(like.requires_grad), like.device)
+
+    def _make_result(self, layout: torch.Tensor, device: torch.device, operands: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return a tensor in this layout, which requires a gradient if an operand does, and can be written as any result can."""
+        result = FakeTensor(self._mode, layout, device)
+        if not torch.is_grad_enabled():
+            return result
+        differentiable = next((operand for operand in operands if operand.requires_grad), None)
+        made: torch.Tensor = result if differentiable is None else _WithGradient.apply(result, differentiable)  # type: ignore[no-untyped-call]
+        return made
 
     def call_fake(self, func: Any, leaves: list[Any], spec: Spec) -> Any:
         """Call an operator on tensors without values."""
         args, kwargs = unflatten_arguments(leaves, spec)
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        layout = layout_of_result(func, leaves, args, kwargs)
+        if layout is not None:
+            return self._make_result(layout, tensors[0].device, tensors)
         with self._mode:
-            return aten.clone.default(args[0]) if _is_laid_out_as_taken(func, args, kwargs) else func(*args, **kwargs)
+            return func(*args, **kwargs)
+
+
+class _WithGradient(torch.autograd.Function):
+    """Marks a new tensor as computed from one that requires a gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, result: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+        """Return the new tensor."""
+        ctx.mark_dirty(result)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *_: Any) -> NoReturn:
+        """Raise NeedsRealValues."""
+        raise NeedsRealValues("the model computes a gradient")
+
+
+def _layout(like: torch.Tensor) -> torch.Tensor:
+    return torch.empty_strided(like.shape, like.stride(), dtype=like.dtype, device="meta")
 
 
 @contextmanager
@@ -189,17 +222,9 @@ def _count_attention_flops(query: torch.Tensor, key: torch.Tensor, *_: Any) -> i
     return 2 * query.numel() * key.shape[-2]
 
 
-def _is_laid_out_as_taken(func: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
-    """Whether a result certainly has the metadata of the argument. FakeTensor needs a millisecond for a batch norm."""
-    if func not in LAID_OUT_AS_TAKEN or kwargs or not args[0].is_contiguous() or not args[0].is_floating_point():
-        return False
-    return func is not aten.batch_norm.default or not args[5]
-
-
 BY_ELEMENT = (
     *(aten.__and__.Tensor, aten.__or__.Tensor, aten.masked_fill.Tensor, aten.where.ScalarOther, aten.where.ScalarSelf),
 )  # torch does not tag these as pointwise
-LAID_OUT_AS_TAKEN = (aten.batch_norm.default, aten.relu.default, aten.sigmoid.default, aten.silu.default, aten.tanh.default)
 PRODUCTS: Mapping[Any, Callable[..., int]] = {
     aten.linear.default: _count_linear_flops,
     **dict.fromkeys((aten.matmul.default, aten.mm.default, aten.bmm.default), _count_matmul_flops),

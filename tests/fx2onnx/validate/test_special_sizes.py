@@ -107,6 +107,7 @@ def test_values_that_differ_at_one_place_make_both_sides() -> None:
 @pytest.mark.parametrize("model", [Causal(), ExpandedAboveOneRow()], ids=lambda model: type(model).__name__)
 def test_runs_without_values_are_compared_by_their_calls(monkeypatch: pytest.MonkeyPatch, model: nn.Module) -> None:
     monkeypatch.setattr(fx2onnx.strategies.auto, "MAX_FLOPS", 0)
+    monkeypatch.setattr(fx2onnx.trace.compute_budget, "CHEAP", 0)
     given = [torch.randint(20, sizes) if isinstance(model, Causal) else torch.randn(*sizes, 4) for sizes in [(2, 7), *SIZES]]
     exported = _exported(model, (given[0],))
     assert not _has_if(exported)
@@ -115,6 +116,7 @@ def test_runs_without_values_are_compared_by_their_calls(monkeypatch: pytest.Mon
 
 def test_runs_without_values_that_differ_make_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fx2onnx.strategies.auto, "MAX_FLOPS", 0)
+    monkeypatch.setattr(fx2onnx.trace.compute_budget, "CHEAP", 0)
     model = nn.Sequential(ExpandedAboveOneRow(), _OneRowHalved())
     exported = _exported(model, (torch.randn(2, 7, 4),))
     assert _has_if(exported)
