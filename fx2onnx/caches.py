@@ -66,18 +66,42 @@ def _can_be_registered() -> bool:
 @contextmanager
 def _register_caches() -> Iterator[None]:
     """Register all caches."""
-    from transformers import Cache, DynamicCache
+    from transformers import Cache, DynamicCache, StaticCache
     from transformers.exporters.exporter_dynamo import register_pytree_node
     from transformers.integrations.executorch import _unflatten_dynamic_cache, register_dynamic_cache_export_support
 
     with containers_kept():
         register_dynamic_cache_export_support()
-        known = pytree.SUPPORTED_NODES[DynamicCache]
-        if known.unflatten_fn is _unflatten_dynamic_cache:  # other code may have registered it already, with another context
-            pytree.SUPPORTED_NODES[DynamicCache] = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
         for kind in _subclasses(Cache):
             register_pytree_node(kind)
+        known = pytree.SUPPORTED_NODES[DynamicCache]
+        if known.unflatten_fn is _unflatten_dynamic_cache:  # other code may have registered it already, with another context
+            known = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
+            pytree.SUPPORTED_NODES[DynamicCache] = _with_all_layers(known, pytree.SUPPORTED_NODES[StaticCache])
         yield
+
+
+def _with_all_layers(usual: Any, general: Any) -> Any:
+    """Return the node of `DynamicCache` that flattens the states of linear attention too, for which the one of transformers raises.
+
+    Args:
+        usual: the node for caches that have only keys and values.
+        general: the node of other caches, which flattens all attributes.
+    """
+    from transformers.cache_utils import DummyLayer, DynamicLayer, DynamicSlidingWindowLayer
+
+    def node_of(cache: Any) -> Any:
+        has_states = any(type(layer) not in (DynamicLayer, DynamicSlidingWindowLayer, DummyLayer) for layer in cache.layers)
+        return general if has_states else usual
+
+    def unflatten(values: Iterable[Any], context: Any) -> Any:
+        return (general if isinstance(context, dict) else usual).unflatten_fn(values, context)
+
+    return usual._replace(
+        flatten_fn=lambda cache: node_of(cache).flatten_fn(cache),
+        unflatten_fn=unflatten,
+        flatten_with_keys_fn=lambda cache: node_of(cache).flatten_with_keys_fn(cache),
+    )
 
 
 def _put_together_from(own: Callable[..., Any]) -> Callable[..., Any]:

@@ -26,6 +26,9 @@ def generalise_sizes(model: nn.Module, dims: Sequence[DynamicDim], arguments: Ar
 
     At size 1, torch and libraries skip calls, and tensors broadcast that otherwise have to match.
     """
+    shapes = _shapes(arguments)
+    if all(shapes[dim.tensor][dim.axis] >= GENERAL for dim in dims):
+        return arguments
     try:
         axes = SizeDomain.of(dims, pytree.tree_leaves(arguments))
         general = axes.clamp({symbol: max(size, GENERAL) for symbol, size in axes.example.items()})
@@ -57,9 +60,13 @@ def tie_dims(model: nn.Module, dims: Sequence[DynamicDim], arguments: Arguments)
     return [replace(dim, name=names.get(dim, dim.name)) for dim in dims]
 
 
+def _shapes(arguments: Arguments) -> dict[int, torch.Size]:
+    return {id(leaf): leaf.shape for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)}
+
+
 def _groups(dims: Sequence[DynamicDim], arguments: Arguments) -> Iterator[list[DynamicDim]]:
     """Yield the unnamed axes that have equal sizes in the example, if there are several."""
-    shapes = {id(leaf): leaf.shape for leaf in pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)}
+    shapes = _shapes(arguments)
     by_size: dict[int, list[DynamicDim]] = {}
     for dim in dims:
         if not dim.named and not dim.derived:

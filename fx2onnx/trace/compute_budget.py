@@ -118,6 +118,9 @@ class ComputeBudget:
     @contextmanager
     def building(self) -> Iterator[None]:
         """Let containers of arguments, such as caches, mix tensors with and without values while they are created."""
+        if self.has_values:
+            yield
+            return
         self._mode.allow_non_fake_inputs = True
         try:
             yield
