@@ -77,11 +77,11 @@ def _register_caches() -> Iterator[None]:
         known = pytree.SUPPORTED_NODES[DynamicCache]
         if known.unflatten_fn is _unflatten_dynamic_cache:  # other code may have registered it already, with another context
             known = known._replace(unflatten_fn=_put_together_from(known.unflatten_fn))
-            pytree.SUPPORTED_NODES[DynamicCache] = _with_all_layers(known, pytree.SUPPORTED_NODES[StaticCache])
+            pytree.SUPPORTED_NODES[DynamicCache] = _flatten_all_layers(known, pytree.SUPPORTED_NODES[StaticCache])
         yield
 
 
-def _with_all_layers(usual: Any, general: Any) -> Any:
+def _flatten_all_layers(usual: Any, general: Any) -> Any:
     """Return the node of `DynamicCache` that flattens the states of linear attention too, for which the one of transformers raises.
 
     Args:

@@ -109,6 +109,8 @@ class GuardForking:
             return self._both(test, axes, arguments)
         if failed is not None and not isinstance(failed, (CallSequenceDiverged, ConstantDiverged)):
             raise failed
+        if (test := next(self._constants_among_few(axes), None)) is not None:
+            return self._both(test, axes, arguments)
         self.limits |= dict.fromkeys(_constants_accepted(axes, self._symbols, self._accepted))
         if failed is not None:
             raise failed
@@ -137,6 +139,13 @@ class GuardForking:
                 return self._explore_chunked(test, axes, arguments)
         except TraceUnsupported:
             return []
+
+    def _constants_among_few(self, axes: SizeDomain) -> Iterator[OpenGuard]:
+        """Yield a test for the largest size of each axis to which a test has left few sizes, and that became a constant."""
+        for dim, symbol in self._moving(axes) if axes.conditions else ():
+            if axes.environment.replace(symbol).is_number and axes.has_few_sizes(symbol):
+                line = source_line(axes.environment.replacements_slocs[symbol]) or "a call of PyTorch"
+                yield OpenGuard(sympy.Eq(symbol, axes.candidates(symbol)[-1]), {symbol: dim}, line)
 
     def _restrict_to_side(self, test: OpenGuard, side: sympy.Basic, axes: SizeDomain, arguments: Arguments) -> tuple[SizeDomain, Arguments]:
         """Return the axes, and arguments, where a test comes out so."""

@@ -29,6 +29,7 @@ FURTHER = ((2, 3, 5), (1, 3, 2), (1, 1, 1))  # factor, first addition and its in
 MAX_TRACED_SIZE = 20_000  # the largest traced size, if runs have a budget
 MAX_TRACED_SIZE_WITH_VALUES = 4097  # the same without a budget
 FEW = 4  # sizes tried near a condition
+MANY = 8  # sizes that are not captured one by one
 
 
 def max_traced_size() -> int:
@@ -192,9 +193,18 @@ class SizeDomain:
     def is_one(self, symbol: sympy.Symbol) -> bool:
         """Return whether the only candidate is also the only size that satisfies the conditions."""
         (size,) = self.candidates(symbol)
-        alone = [test for test in self.conditions if test.free_symbols == {symbol}]
+        return self._is_implied(sympy.Eq(symbol, size), symbol)
+
+    def _is_implied(self, test: sympy.Basic, symbol: sympy.Symbol) -> bool:
+        """Return whether a test of a symbol follows from its range and the conditions on it alone."""
+        alone = [condition for condition in self.conditions if condition.free_symbols == {symbol}]
         least, most = self.ranges[symbol]
-        return is_implied(sympy.Eq(symbol, size), {symbol: (least, most if most < max_traced_size() else MOST)}, alone)
+        return is_implied(test, {symbol: (least, most if most < max_traced_size() else MOST)}, alone)
+
+    def has_few_sizes(self, symbol: sympy.Symbol) -> bool:
+        """Return whether only a few sizes satisfy the conditions, but more than one."""
+        found = self.candidates(symbol)
+        return 1 < len(found) <= MANY and self._is_implied(sympy.Le(symbol, found[-1]), symbol) and found[-1] - found[0] < MANY
 
     def count(self) -> int:
         """Return the number of candidate settings if there are conditions, or the largest traced size."""

@@ -55,8 +55,20 @@ def only_multiples_of_seven(x: Tensor) -> Tensor:
     return x.reshape(-1, 7, 4).mean(1)
 
 
+def few_rows_one_by_one(x: Tensor) -> Tensor:
+    """The factor of a row follows from that of the row before by no expression, so the loop cannot be rolled."""
+    if x.shape[0] > 4:
+        return x.sum(0)
+    factor, weighed = 1.0, x[0]
+    for number in range(x.shape[0]):
+        factor = factor * 1.5 + number**2
+        weighed = weighed * factor + x[number]
+    return weighed
+
+
 TAKEN: dict[str, Callable[[Tensor], Tensor]] = {
     "a test": lambda x: x * 2 if x.shape[0] > 4 else x - 1,
+    "few rows, one by one": few_rows_one_by_one,
     "one row": lambda x: x if x.shape[0] == 1 else x - x.mean(0),
     "one row, computed": lambda x: x * 2 if x.shape[0] == 1 else x - x.mean(0),
     "few rows": lambda x: x * 2 if x.shape[0] < 3 else x.cumsum(0),
