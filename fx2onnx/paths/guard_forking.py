@@ -30,6 +30,7 @@ from ..trace.refusal import (
 from ..trace.size_domain import SizeAssignment, SizeDomain, max_traced_size
 from ..validate.special_sizes import settings_with_one
 from .fresh_guards import FindValues, ValueTest, ValueTestRefused, value_tests
+from .general_side import Side, find_general_side
 from .guard_chains import check_chain
 
 Capture = Callable[[SizeDomain, Arguments], list[Path]]
@@ -172,12 +173,14 @@ class GuardForking:
             check_chain(test, *self._begun, self._trace_guards, axes.example)
         found: list[Path] = []
         never: list[AlwaysRaises] = []
+        sides: list[Side] = []
         for side in (test.test, sympy.Not(test.test)):
             try:
                 most = VALUE_RANGES if isinstance(test, ValueTest) else RANGES
                 if self._number > most:
                     raise TraceUnsupported(f"conditions on sizes make more than {most} ranges")
-                paths = self.paths(*self._restrict_to_side(test, side, axes, arguments))
+                restricted = self._restrict_to_side(test, side, axes, arguments)
+                paths = self.paths(*restricted)
             except AlwaysRaises as error:
                 never.append(error)
                 self.limits[f"{test.line}: {_text(test, side)}: {error.told}"] = None
@@ -188,10 +191,12 @@ class GuardForking:
                 raise
             except (TraceUnsupported, FrozenDimension) as error:
                 raise _one_side(test, error) from error
+            sides.append(Side(*restricted, paths))
             found += [replace(path, sizes=((test, side == test.test), *path.sizes)) for path in paths]
         if not found:
             raise never[0]
-        return found
+        general = None if isinstance(test, ValueTest) else find_general_side(sides, axes, self._is_right_at)
+        return found if general is None else [general]
 
 
 def _one_side(test: OpenGuard, why: Exception) -> FrozenDimension | TraceUnsupported:
