@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from itertools import permutations
+from itertools import permutations, zip_longest
 from typing import Any, NamedTuple
 
 import sympy
@@ -14,6 +14,7 @@ import torch
 from ..compat import trees as pytree
 from ..guards.witnesses import sizes_near
 from ..ir.captured_program import RunProgram, SymbolicMeta
+from ..ir.expressions import evaluate_at
 from ..structure.paths_of_values import Path
 from ..trace.events import Arguments
 from ..trace.size_domain import SizeAssignment, SizeDomain, max_traced_size
@@ -52,10 +53,10 @@ def find_general_side(sides: Sequence[Side], axes: SizeDomain, is_right_at: IsRi
         if own.axes.fixed or not (_is_single(own) and _is_single(other)):
             continue
         program, replaced = own.paths[0].program, other.paths[0].program
-        if list(_computing_calls(program)) != list(_computing_calls(replaced)):
-            return None
         settings = telling_settings(other.axes, (program, replaced))
-        if settings and all(is_right_at(program, other.axes, other.arguments, setting) for setting in settings):
+        if not settings or not all(_compute_the_same(program, replaced, setting) for setting in settings):
+            continue
+        if all(is_right_at(program, other.axes, other.arguments, setting) for setting in settings):
             return replace(own.paths[0], axes=axes)
     return None
 
@@ -65,11 +66,21 @@ def _is_single(side: Side) -> bool:
     return not (others or first.exception or first.sizes or first.diverges_at_one)
 
 
-def _computing_calls(program: RunProgram) -> Iterator[tuple[Any, tuple[float, ...]]]:
-    """Yield the calls that do more than move data, with the numbers that are no sizes."""
-    for node in _calls(program):
-        if node.target not in MOVES:
-            yield node.target, tuple(leaf for leaf in pytree.tree_leaves((node.args, node.kwargs)) if type(leaf) is float)
+def _compute_the_same(program: RunProgram, replaced: RunProgram, setting: SizeAssignment) -> bool:
+    """Return whether two programs make the same calls with the same numbers at these sizes, except for calls that move data."""
+    pairs = zip_longest(*([node for node in _calls(one) if node.target not in MOVES] for one in (program, replaced)))
+    return all(
+        one and other and one.target is other.target and _numbers_at(one, setting) == _numbers_at(other, setting) for one, other in pairs
+    )
+
+
+def _numbers_at(node: torch.fx.Node, setting: SizeAssignment) -> list[Any]:
+    """Return the arguments of a call that are no tensors, at these sizes."""
+    leaves = pytree.tree_leaves((node.args, node.kwargs))
+    return [
+        None if isinstance(leaf, torch.fx.Node) else evaluate_at(leaf, setting) if isinstance(leaf, sympy.Basic) else leaf
+        for leaf in leaves
+    ]
 
 
 def _calls(program: RunProgram) -> Iterator[torch.fx.Node]:

@@ -33,6 +33,8 @@ BOTH_SIDES: dict[str, Callable[[Tensor], Tensor]] = {
     "times hundreds": lambda x: x * (x.shape[0] // 40) if x.shape[0] > 500 else x * 0,
     "a limit of values": lambda x: x * 2 if x.shape[0] > 5 else (x * 2).clamp(max=100),
     "another limit of values": lambda x: x.clamp(max=200.0) if x.shape[0] > 5 else x.clamp(max=100.0),
+    "another whole limit of values": lambda x: x.clamp(max=200) if x.shape[0] > 5 else x.clamp(max=100),
+    "a size as a limit of values": lambda x: x.clamp(max=x.shape[0] + 50) if x.shape[0] > 5 else x.clamp(max=100),
     "a row by its size": lambda x: x[:1] if x.shape[0] > 500 else x[x.shape[0] // 90 : x.shape[0] // 90 + 1],
 }
 
