@@ -16,17 +16,21 @@ from ..guards.witnesses import sizes_near
 from ..ir.captured_program import RunProgram, SymbolicMeta
 from ..ir.expressions import evaluate_at
 from ..structure.paths_of_values import Path
-from ..trace.events import Arguments
+from ..trace.events import Arguments, equal
 from ..trace.size_domain import SizeAssignment, SizeDomain, max_traced_size
 
 aten = torch.ops.aten
-MOVES = {  # calls that only move data
-    *(aten.pad.default, aten.constant_pad_nd.default, aten.cat.default, aten.clone.default, aten.contiguous.default, operator.getitem),
-    *(aten.slice.Tensor, aten.select.int, aten.narrow.default, aten.split.Tensor, aten.chunk.default),
+CLAMPED = {  # calls that move data in another way beyond a number
+    *(aten.pad.default, aten.constant_pad_nd.default, aten.slice.Tensor, aten.select.int, aten.narrow.default),
+    *(aten.split.Tensor, aten.chunk.default),
+}
+MOVES = CLAMPED | {
+    *(aten.cat.default, aten.clone.default, aten.contiguous.default, operator.getitem),
     *(aten.view.default, aten.reshape.default, aten.flatten.using_ints, aten.unflatten.int, aten.expand.default),
     *(aten.unsqueeze.default, aten.squeeze.dim, aten.transpose.int, aten.permute.default),
 }
-SAMPLES = (1, 2, 3, 5, 8, 64, 128, 1000)
+SAMPLES = (1, 2, 3, 5, 8, 64, 128, 300)
+LARGEST = 520  # size at which programs are compared
 ENOUGH = 3  # settings
 MOST = 64
 IsRightAt = Callable[[RunProgram, SizeDomain, Arguments, SizeAssignment], bool]
@@ -50,15 +54,19 @@ def find_general_side(sides: Sequence[Side], axes: SizeDomain, is_right_at: IsRi
         is_right_at: returns whether a program gives what the model gives at some sizes, with mutated values and masks.
     """
     for own, other in permutations(sides, 2):
-        if own.axes.fixed or not (_is_single(own) and _is_single(other)):
-            continue
-        program, replaced = own.paths[0].program, other.paths[0].program
-        settings = telling_settings(other.axes, (program, replaced))
-        if not settings or not all(_compute_the_same(program, replaced, setting) for setting in settings):
-            continue
-        if all(is_right_at(program, other.axes, other.arguments, setting) for setting in settings):
+        if _is_single(own) and _is_single(other) and not own.axes.fixed and _is_right_on(other, own.paths[0].program, is_right_at):
             return replace(own.paths[0], axes=axes)
     return None
+
+
+def _is_right_on(side: Side, program: RunProgram, is_right_at: IsRightAt) -> bool:
+    """Return whether the program of the other side is right at the sizes of this one."""
+    replaced = side.paths[0].program
+    settings = telling_settings(side.axes, (program, replaced))
+    if not settings or not _have_equal_constants(program, replaced):
+        return False
+    compute_the_same = all(_compute_the_same(program, replaced, setting) for setting in settings)
+    return compute_the_same and all(is_right_at(program, side.axes, side.arguments, setting) for setting in settings)
 
 
 def _is_single(side: Side) -> bool:
@@ -75,12 +83,19 @@ def _compute_the_same(program: RunProgram, replaced: RunProgram, setting: SizeAs
 
 
 def _numbers_at(node: torch.fx.Node, setting: SizeAssignment) -> list[Any]:
-    """Return the arguments of a call that are no tensors, at these sizes."""
-    leaves = pytree.tree_leaves((node.args, node.kwargs))
-    return [
-        None if isinstance(leaf, torch.fx.Node) else evaluate_at(leaf, setting) if isinstance(leaf, sympy.Basic) else leaf
-        for leaf in leaves
-    ]
+    """Return the arguments of a call that no other call returns, at these sizes; an input, a weight or a constant by its name."""
+    return [_leaf_at(leaf, setting) for leaf in pytree.tree_leaves((node.args, node.kwargs))]
+
+
+def _leaf_at(leaf: Any, setting: SizeAssignment) -> Any:
+    if isinstance(leaf, torch.fx.Node):
+        return leaf.target if leaf.op == "placeholder" else None
+    return evaluate_at(leaf, setting) if isinstance(leaf, sympy.Basic) else leaf
+
+
+def _have_equal_constants(program: RunProgram, replaced: RunProgram) -> bool:
+    shared = program.constants.keys() & replaced.constants.keys()
+    return all(equal(program.constants[name], replaced.constants[name]) for name in shared)
 
 
 def _calls(program: RunProgram) -> Iterator[torch.fx.Node]:
@@ -102,14 +117,16 @@ def telling_settings(axes: SizeDomain, programs: Sequence[RunProgram]) -> list[S
         near = {size for test in tests if symbol in test.free_symbols for size in sizes_near(test.subs(others))}
         found += [{**axes.example, symbol: size} for size in sorted({*SAMPLES, *near}) if size <= max_traced_size()]
     allowed = {tuple(setting.items()): setting for setting in found if axes.clamp(setting) == setting and axes.satisfies(setting)}
-    return list(allowed.values()) if ENOUGH <= len(allowed) <= MOST else []
+    is_too_large = any(size > LARGEST for setting in allowed.values() for size in setting.values())
+    return [] if is_too_large or not ENOUGH <= len(allowed) <= MOST else list(allowed.values())
 
 
 def _thresholds(program: RunProgram) -> Iterator[sympy.Basic]:
-    """Yield comparisons of the sizes of tensors with the numbers that a call takes beside these tensors."""
+    """Yield comparisons of the sizes of tensors with the numbers of calls that move data in another way beyond them."""
     for node in _calls(program):
         sizes = {size for operand in (node, *node.all_input_nodes) for size in _sizes_of(operand)}
-        numbers = {1, *(abs(leaf) for leaf in pytree.tree_leaves((node.args, node.kwargs)) if type(leaf) is int)}
+        leaves = pytree.tree_leaves((node.args, node.kwargs)) if node.target in CLAMPED else []
+        numbers = {1, *(abs(leaf) for leaf in leaves if type(leaf) is int)}
         yield from (size > number for size in sizes for number in numbers if number <= max_traced_size())
 
 

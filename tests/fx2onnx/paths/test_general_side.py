@@ -22,9 +22,11 @@ def padded(x: Tensor) -> Tensor:
 ONE_SIDE: dict[str, Callable[[Tensor], Tensor]] = {
     "padded to whole parts": lambda x: padded(x).reshape(-1, 8, 4).sum(1),
     "the least of two numbers": lambda x: x[: min(x.shape[0], 50)],
+    "whole parts": lambda x: x[: x.shape[0] // 4 * 4].reshape(-1, 4, 4) if x.shape[0] > 3 else x[:0].reshape(0, 4, 4),
     "a mask if there are several": lambda x: x if x.shape[0] == 1 else x * torch.ones(x.shape[0], 1),
 }
 BOTH_SIDES: dict[str, Callable[[Tensor], Tensor]] = {
+    "more than the samples": lambda x: x if x.shape[0] > 510 else x[:400],
     "the first": lambda x: x if x.shape[0] > 3000 else x[:100],
     "the sum of the first": lambda x: x.sum() if x.shape[0] > 3000 else x[:100].sum(),
     "the first of both": lambda x: torch.cat([x, x]) if x.shape[0] > 3000 else torch.cat([x, x])[:300],
@@ -34,6 +36,7 @@ BOTH_SIDES: dict[str, Callable[[Tensor], Tensor]] = {
     "a limit of values": lambda x: x * 2 if x.shape[0] > 5 else (x * 2).clamp(max=100),
     "another limit of values": lambda x: x.clamp(max=200.0) if x.shape[0] > 5 else x.clamp(max=100.0),
     "another whole limit of values": lambda x: x.clamp(max=200) if x.shape[0] > 5 else x.clamp(max=100),
+    "a tensor as a limit of values": lambda x: x.minimum(torch.tensor(200.0)) if x.shape[0] > 5 else x.minimum(torch.tensor(100.0)),
     "a size as a limit of values": lambda x: x.clamp(max=x.shape[0] + 50) if x.shape[0] > 5 else x.clamp(max=100),
     "a row by its size": lambda x: x[:1] if x.shape[0] > 500 else x[x.shape[0] // 90 : x.shape[0] // 90 + 1],
 }
