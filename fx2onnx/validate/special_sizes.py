@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from ..compat import trees as pytree
+from ..compat.fake_tensors import FakeTensor
 from ..ir.captured_program import RunProgram
 from ..trace.compute_budget import BUDGET, ComputeBudget
 from ..trace.events import Arguments
@@ -77,14 +78,16 @@ def _mutants(axes: SizeDomain, arguments: Arguments, setting: SizeAssignment, ru
 
 
 def _add_noise(given: torch.Tensor) -> torch.Tensor:
-    if not given.is_floating_point() or not given.numel():
+    if not given.is_floating_point() or not given.numel() or isinstance(given, FakeTensor):
         return given
     noise = torch.randn(given.shape, generator=torch.Generator().manual_seed(given.dim()), dtype=torch.float32).to(given)
     return given * (1 - NOISE) + noise * NOISE
 
 
 def _may_be_a_mask(given: torch.Tensor) -> bool:
-    return given.dim() > 0 and bool(given.numel()) and bool(((given == 0) | (given == 1)).all())
+    if isinstance(given, FakeTensor) or not given.dim() or not given.numel():
+        return False
+    return bool(((given == 0) | (given == 1)).all())
 
 
 def _flip_last(mask: torch.Tensor) -> torch.Tensor:

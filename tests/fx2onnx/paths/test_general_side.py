@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
@@ -11,7 +12,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from fx2onnx import to_onnx
+from fx2onnx.guards.dims import DynamicDim
+from fx2onnx.paths.general_side import LARGEST, telling_settings
+from fx2onnx.trace.size_domain import SizeDomain
 
+X = torch.randn(6, 4)
 SIZES = (*range(1, 60), 89, 90, 91, 99, 100, 101, 128, 149, 150, 151, 300, 499, 500, 501, 640, 2999, 3000, 3001, 3500)
 
 
@@ -49,6 +54,13 @@ def check(function: Callable[[Tensor], Tensor]) -> tuple[str, ...]:
         x = torch.randn(size, 4) * (100 if size % 2 else 1)
         torch.testing.assert_close(program(x)[0], function(x), rtol=1e-4, atol=1e-2)
     return program.report.branches
+
+
+def test_sides_are_not_compared_at_large_sizes() -> None:
+    axes = SizeDomain.of([DynamicDim(id(X), 0, "rows")], [X])
+    (rows,) = axes.example
+    assert telling_settings(axes, [])
+    assert not telling_settings(replace(axes, conditions=(rows > LARGEST - 10,)), [])
 
 
 @pytest.mark.parametrize("name", ONE_SIDE)

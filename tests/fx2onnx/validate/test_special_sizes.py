@@ -114,6 +114,15 @@ def test_runs_without_values_are_compared_by_their_calls(monkeypatch: pytest.Mon
     assert all(_is_right(exported, model, (one,)) for one in given[1:])
 
 
+def test_large_arguments_that_have_no_values_are_not_mutated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fx2onnx.strategies.auto, "MAX_FLOPS", 0)
+    monkeypatch.setattr(fx2onnx.trace.compute_budget, "CHEAP", 0)
+    monkeypatch.setattr(fx2onnx.trace.compute_budget, "LARGE_INPUT", 1)
+    model = ExpandedAboveOneRow()
+    exported = _exported(model, (torch.randn(2, 7, 4),))
+    assert all(_is_right(exported, model, (torch.randn(*sizes, 4),)) for sizes in SIZES)
+
+
 def test_runs_without_values_that_differ_make_both_sides(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fx2onnx.strategies.auto, "MAX_FLOPS", 0)
     monkeypatch.setattr(fx2onnx.trace.compute_budget, "CHEAP", 0)
