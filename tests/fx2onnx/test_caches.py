@@ -62,20 +62,20 @@ def test_a_cache_that_a_model_returns_becomes_outputs(name: str, capture: str) -
     assert set(pytree.SUPPORTED_NODES) == known
 
 
-MAMBA2 = {"hidden_size": 32, "num_hidden_layers": 2, "num_heads": 8, "head_dim": 8, "state_size": 8, "n_groups": 2, "chunk_size": 8}
+MAMBA2 = {"hidden_size": 32, "num_hidden_layers": 1, "num_heads": 8, "head_dim": 8, "state_size": 8, "n_groups": 2, "chunk_size": 8}
 LFM2 = {**SIZES, "num_key_value_heads": 2, "layer_types": ["conv", "full_attention"]}
 
 
-@pytest.mark.parametrize("capture", ["run", "auto"])
 @pytest.mark.parametrize(
-    ("kind", "options", "states"), [(transformers.Mamba2Model, MAMBA2, 4), (transformers.Lfm2Model, LFM2, 3)], ids=["Mamba2", "Lfm2"]
+    ("kind", "options", "states"), [(transformers.Mamba2Model, MAMBA2, 2), (transformers.Lfm2Model, LFM2, 3)], ids=["Mamba2", "Lfm2"]
 )  # the classes, because their import registers those of their results, which the fixture would undo
-def test_a_cache_with_the_states_of_linear_attention_becomes_outputs(kind: Any, options: Any, states: int, capture: str) -> None:
+def test_a_cache_with_the_states_of_linear_attention_becomes_outputs(kind: Any, options: Any, states: int) -> None:
     model = weighted(kind(kind.config_class(**{**options, "vocab_size": 64}))).eval()
-    program = to_onnx(model, (ids(2, 9),), dynamic_shapes=(COLUMNS,), capture=capture)
-    assert program.report.capture == "run"
+    program = to_onnx(model, (ids(2, 9),), dynamic_shapes=(COLUMNS,), capture="run")
     assert len(program.model.graph.outputs) == 1 + states
-    verify(program, model, [(ids(2, 9),), (ids(3, 20),), (ids(1, 3),)]).check()
+    for given in (ids(3, 20), ids(1, 3)):
+        with torch.no_grad(), caches_known():
+            torch.testing.assert_close(program(given), pytree.tree_leaves(model(given)), rtol=1e-4, atol=1e-4)
 
 
 def test_a_cache_is_an_argument_and_the_file_is_called_with_one() -> None:
