@@ -19,6 +19,7 @@ SizeOf = dict[sympy.Symbol, int]
 
 SAMPLE_SIZES = (*range(1, 70), 127, 128, 1000, 4097)
 FAR_SIZE = 1_000_003  # larger than any size that is run
+LARGEST_RUN = 256  # size at which guards of libraries are run
 MULTIPLES = 12  # multiples of a modulus to try
 POWERS = tuple(2**exponent for exponent in range(63))
 FEW_PROBES = (1, 2, 3, 5, 64)  # for each of several axes
