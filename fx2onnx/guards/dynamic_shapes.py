@@ -24,7 +24,7 @@ from .decisions import Ranges, decide, is_implied, or_is_small, range_of, ranges
 from .dims import DynamicDim, format_with_names, moves
 from .guard_origin import is_own, source_line
 from .specialization import SpecializationGuard
-from .witnesses import SAMPLE_SIZES, DimOf, sizes_near, witness_sizes
+from .witnesses import LARGEST_RUN, SAMPLE_SIZES, DimOf, sizes_near, witness_sizes
 
 SPLITS = (torch.ops.aten.split.Tensor, torch.ops.aten.unsafe_split.Tensor)
 CHUNKS = (torch.ops.aten.chunk.default, torch.ops.aten.unsafe_chunk.default)
@@ -254,7 +254,8 @@ def open_guards(
         own = is_own(guard.sloc, libraries) or any(_is_between_tests(environment, symbol) for symbol in guard.expr.free_symbols)
         if not dims or len(dims) < len(test.free_symbols) or set(found.names) <= set(accepted):
             continue
-        if not (own or torchs or found.is_of_a_number or (found.line and len(dims) == 1)):
+        in_library = bool(found.line) and (len(dims) == 1 or _is_beyond_runs(found, within))
+        if not (own or torchs or found.is_of_a_number or in_library):
             continue
         if not _is_implied(found, within, own):
             yield found
@@ -356,6 +357,12 @@ def range_text(dims: Mapping[sympy.Symbol, DynamicDim], test: sympy.Basic) -> st
 def _root_of(dim: DynamicDim) -> str:
     found = NAME.search(dim.name) if dim.derived else None
     return found[0] if found else dim.name
+
+
+def _is_beyond_runs(found: OpenGuard, within: Sequence[sympy.Basic]) -> bool:
+    """Return whether no sizes are known that can be run and give a guard of a library another outcome."""
+    ranges = {symbol: (least, min(most, LARGEST_RUN)) for symbol, (least, most) in found.ranges.items()}
+    return decide(found.test, ranges, within).counterexample is None
 
 
 def _is_implied(found: OpenGuard, within: Sequence[sympy.Basic], own: bool) -> bool:

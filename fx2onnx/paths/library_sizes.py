@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import sympy
 from torch import nn
 
+from ..guards.decisions import decide
 from ..guards.guard_origin import is_in_library
-from ..guards.witnesses import fails, sizes_near
+from ..guards.witnesses import LARGEST_RUN, fails, sizes_near
 from ..libraries import TORCH, is_in, is_library_file
 from ..trace.size_domain import SizeAssignment, SizeDomain
 
 SMALL = range(1, 9)
-LARGEST = 256  # `open_guards` checks a single axis at larger sizes, without a run
 
 
 def asked_by_libraries(axes: SizeDomain) -> Iterator[SizeAssignment]:
@@ -24,9 +24,9 @@ def asked_by_libraries(axes: SizeDomain) -> Iterator[SizeAssignment]:
     """
     tests = [guard.expr for guard in axes.environment.guards if is_in_library(guard.sloc)]
     for test in dict.fromkeys(tests):
-        for symbol in sorted(test.free_symbols & set(axes.example), key=str):
-            if (setting := _other_side(test, symbol, axes)) is not None:
-                yield setting
+        symbols = sorted(test.free_symbols & set(axes.example), key=str)
+        alone = [setting for symbol in symbols if (setting := _other_side(test, symbol, axes)) is not None]
+        yield from alone or _other_side_of_several(test, axes)
 
 
 def is_of_library(model: nn.Module) -> bool:
@@ -38,6 +38,15 @@ def is_of_library(model: nn.Module) -> bool:
 def _other_side(test: sympy.Basic, symbol: sympy.Symbol, axes: SizeDomain) -> SizeAssignment | None:
     """Return sizes longer than the example's at which this axis alone makes a test fail; None if none was found."""
     longer = axes.longer()
-    sizes = (*SMALL, *longer.values(), *(size for size in sizes_near(test) if size <= LARGEST))
+    alone = test.subs({other: size for other, size in longer.items() if other != symbol})
+    sizes = (*SMALL, *longer.values(), *(size for size in (*sizes_near(test), *sizes_near(alone)) if size <= LARGEST_RUN))
     tried = (axes.clamp({**longer, symbol: size}) for size in sizes)
     return next((setting for setting in tried if fails(test, setting)), None)
+
+
+def _other_side_of_several(test: sympy.Basic, axes: SizeDomain) -> Iterator[SizeAssignment]:
+    """Yield sizes at which several axes together make a test fail, if some are found; `open_guards` checks larger sizes without a run."""
+    ranges = {symbol: (least, min(most, LARGEST_RUN)) for symbol, (least, most) in axes.ranges.items() if symbol in test.free_symbols}
+    setting = axes.clamp({**axes.example, **(decide(test, ranges, axes.conditions).counterexample or {})})
+    if len(ranges) > 1 and fails(test, setting):
+        yield setting
